@@ -108,15 +108,23 @@ Job = TrainJob | EvaluateJob
 Outcome = FoldResult | RunRecord
 
 
-class Lab(Protocol):
-    """Makes what a protocol asks for, or finds it in the store. Everything that is made is stored at once.
+class Missing(Exception):  # noqa: N818 - it is no error: the jobs are made, and the protocol is asked again.
+    """What a protocol asked for is not there yet."""
 
-    Both functions raise RefusedError if the method's own code refuses a job, and KeyboardInterrupt if somebody asked
-    this process to stop.
+    def __init__(self, jobs: Sequence[Job]) -> None:
+        super().__init__(f"{len(jobs)} jobs are to be made")
+        self.jobs = jobs
+
+
+class Lab(Protocol):
+    """Has what a protocol asks for, or raises `Missing`: then it is made, and the protocol is asked again.
+
+    So a protocol is a function without effects of its own: asked again, it asks for the same jobs in the same order.
+    Both functions raise RefusedError if the method's own code refuses a job.
     """
 
     def train(self, jobs: Sequence[TrainJob]) -> list[FoldResult]:
-        """Make trainings, side by side if workers are free, and return their results in the same order."""
+        """Return the results of trainings in the same order; those that are missing are made side by side."""
 
     def test(self, jobs: Sequence[EvaluateJob]) -> list[RunRecord]:
-        """Make test evaluations, whose trainings are done, and return their records in the same order."""
+        """Return the records of test evaluations, whose trainings are done, in the same order."""

@@ -50,5 +50,4 @@ def mlrc(study: Study, lab: Lab) -> list[RunRecord]:
 
 def reproductions(study: Study, hyperparameters: dict[str, JsonValue]) -> list[tuple[FoldSpec, ...]]:
     """Specify the trainings of every reproduction of a setting: for each one specification per fold."""
-    method = study.method.at(hyperparameters)
-    return [study.setup.fold_specs(method, "reproduction", run) for run in range(study.n_reproductions)]
+    return [study.trainings(hyperparameters, "reproduction", run) for run in range(study.row.reproductions)]

@@ -9,7 +9,8 @@ from protocols.datasets.dataset import Dataset, FoldData, fold_data
 from protocols.datasets.splits import ClassSplit, FoldClasses, SplitError, as_ranges, classes_of, is_drawn, trainval_of
 from results.records.records import run_fingerprint
 from results.spec.conditions import Conditions
-from results.spec.training_spec import FoldSpec, MethodSpec
+from results.spec.method import Method
+from results.spec.training_spec import FoldSpec
 from results.values import derive_seed
 
 Purpose = Literal["search", "reproduction"]
@@ -43,7 +44,7 @@ class Setup:
     metrics: tuple[str, ...] = ()
     search: int = 0
 
-    def fold_specs(self, method: MethodSpec, purpose: Purpose, number: int) -> tuple[FoldSpec, ...]:
+    def fold_specs(self, method: Method, purpose: Purpose, number: int) -> tuple[FoldSpec, ...]:
         """Specify one training per fold.
 
         The seeds depend on `purpose`, `number` and fold, but not on the method (specification, section 11, decision 6).
@@ -56,7 +57,7 @@ class Setup:
         """
         return tuple(self._spec(method, classes, purpose, number) for classes in self.split.folds[: self.folds])
 
-    def final_spec(self, method: MethodSpec, number: int, epoch: int) -> FoldSpec:
+    def final_spec(self, method: Method, number: int, epoch: int) -> FoldSpec:
         """Specify the training on all training and validation classes of the first fold.
 
         Args:
@@ -68,8 +69,13 @@ class Setup:
         classes = FoldClasses(first.fold, trainval_of(first), ())
         return self._spec(method, classes, "reproduction", number, epoch)
 
+    def example(self, method: Method, classes: FoldClasses) -> FoldSpec:
+        """Specify a training on some classes, for a rehearsal; one without validation classes has the last epoch."""
+        epoch = None if classes.validation else self.conditions.training.max_epochs
+        return self._spec(method, classes, "reproduction", 0, epoch)
+
     def _spec(
-        self, method: MethodSpec, classes: FoldClasses, purpose: Purpose, number: int, epoch: int | None = None
+        self, method: Method, classes: FoldClasses, purpose: Purpose, number: int, epoch: int | None = None
     ) -> FoldSpec:
         drawn = is_drawn(self.split.name)
         return FoldSpec(

@@ -55,14 +55,13 @@ def standard(study: Study, lab: Lab) -> list[RunRecord]:
         One record per reproduction.
     """
     setup, hyperparameters = study.setup, study.best_hyperparameters(lab)
-    method = study.method.at(hyperparameters)
     # Train every fold of every run on three quarters of the training classes, to choose the run's epoch.
     choosing = choices(study, hyperparameters)
     outcomes = iter(lab.train([TrainJob(spec, chooses_epoch=True) for specs in choosing for spec in specs]))
     folds = [tuple(next(outcomes) for _ in specs) for specs in choosing]
     chosen = [choose_epoch(run, setup.conditions.training) if run else (_only_epoch(study), ()) for run in folds]
     # Train on all training classes.
-    finals = [setup.final_spec(method, run, epoch) for run, (epoch, _) in enumerate(chosen)]
+    finals = [study.final_training(hyperparameters, run, epoch) for run, (epoch, _) in enumerate(chosen)]
     choosers = [tuple(fold.fingerprint for fold in run) for run in folds]
     names = [setup.run_name((spec,), run) for spec, run in zip(finals, choosers, strict=True)]
     results = lab.train([TrainJob(spec, name) for spec, name in zip(finals, names, strict=True)])
@@ -77,9 +76,8 @@ def standard(study: Study, lab: Lab) -> list[RunRecord]:
 
 def choices(study: Study, hyperparameters: dict[str, JsonValue]) -> list[tuple[FoldSpec, ...]]:
     """Specify the trainings that choose the epoch."""
-    method = study.method.at(hyperparameters)
-    runs = range(study.n_reproductions)
-    return [study.setup.fold_specs(method, "reproduction", run) if _has_choice(study) else () for run in runs]
+    runs = range(study.row.reproductions)
+    return [study.trainings(hyperparameters, "reproduction", run) if has_choice(study) else () for run in runs]
 
 
 def planned_runs(study: Study, hyperparameters: dict[str, JsonValue]) -> list[tuple[FoldSpec, ...]]:
@@ -87,17 +85,16 @@ def planned_runs(study: Study, hyperparameters: dict[str, JsonValue]) -> list[tu
 
     The last epoch stands for one that is to be chosen.
     """
-    method, epoch = study.method.at(hyperparameters), _only_epoch(study)
-    choosing = choices(study, hyperparameters)
-    return [(*specs, study.setup.final_spec(method, run, epoch)) for run, specs in enumerate(choosing)]
+    choosing, epoch = choices(study, hyperparameters), _only_epoch(study)
+    return [(*specs, study.final_training(hyperparameters, run, epoch)) for run, specs in enumerate(choosing)]
 
 
-def _has_choice(study: Study) -> bool:
+def has_choice(study: Study) -> bool:
     """Whether a run has several epochs to choose from. The untrained trunk has none."""
     settings = study.setup.conditions.training
-    return study.method.method.loss is not None and settings.max_epochs > settings.validate_every
+    return study.method.loss is not None and settings.max_epochs > settings.validate_every
 
 
 def _only_epoch(study: Study) -> int:
     """The last epoch, or epoch 0 for the untrained trunk."""
-    return 0 if study.method.method.loss is None else study.setup.conditions.training.max_epochs
+    return 0 if study.method.loss is None else study.setup.conditions.training.max_epochs

@@ -2,7 +2,7 @@
 
 Files that show an experiment carry its identity, since experiments of one name can differ in methods, trials or
 anything else: `NAME-IDENTITY.csv` and `NAME-IDENTITY/index.html` belong to one experiment; `NAME.csv` and
-`NAME/index.html` lead to the one started last.
+`NAME/index.html` lead to the one that the name means, the latest finished one.
 
 The store is imported by the functions that open it, so that `--help` does not wait for it.
 """
@@ -142,7 +142,7 @@ def own_name(name: str, fingerprint: str) -> str:
 
 
 def link_latest(name: str, fingerprint: str, store: Store, paths: list[Path]) -> None:
-    """Let the names without identity lead to files or folders of an experiment, if it is the latest of its name.
+    """Let the names without identity lead to files or folders of an experiment, if it is the one that its name means.
 
     There is no link where the file system has none, or where a folder has its name.
     """

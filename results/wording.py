@@ -5,8 +5,19 @@ from collections.abc import Iterable, Mapping, Sequence
 
 
 def plural(thing: str) -> str:
-    """Write the plural of `run`, `search`, `pass` and the like."""
-    return f"{thing}es" if thing.endswith(("ch", "s")) else f"{thing}s"
+    """Write the plural of `run`, `search`, `query`, `epoch` and the like."""
+    if thing.endswith("y") and thing[-2:-1] not in ("a", "e", "o", "u"):
+        return f"{thing[:-1]}ies"
+    return f"{thing}es" if thing.endswith(("ch", "s", "sh", "x")) and not thing.endswith("epoch") else f"{thing}s"
+
+
+def verb(count: int, of_many: str) -> str:
+    """Write the form of a verb, given as of many things, that fits their number: `are` or `is`, `lie` or `lies`."""
+    if count != 1:
+        return of_many
+    first, *rest = of_many.split(" ")
+    forms = {"are": "is", "were": "was", "have": "has", "do": "does", "can": "can"}
+    return " ".join([forms.get(first, plural(first)), *rest])
 
 
 def counted(count: int, thing: str) -> str:

@@ -1,19 +1,15 @@
-"""`python -m tests.house`: the size of the house beside its ceilings; `--lower` sets the ceilings to the size.
+"""`python -m tests.house`: the size of the house, room by room. It decides nothing.
 
-A line of code is a line with a token that is neither a comment nor a part of a docstring. `tests/test_house.py` fails
-where a size is above its ceiling. Ceilings only fall: who adds something takes something else out.
+A line of code is a line with a token that is neither a comment nor a part of a docstring.
 """
 
 import ast
 import io
-import json
-import sys
 import tokenize
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("losses", "protocols", "results", "reports", "reproduce")
-CEILINGS = Path(__file__).with_name("ceilings.json")
 
 _NO_CODE = {
     tokenize.COMMENT,
@@ -81,22 +77,10 @@ def _size(folder: Path) -> dict[str, int]:
     }
 
 
-def ceilings() -> dict[str, dict[str, int]]:
-    """The largest sizes that are allowed."""
-    read: dict[str, dict[str, int]] = json.loads(CEILINGS.read_text(encoding="utf-8"))
-    return read
-
-
 def main() -> None:
-    found = sizes()
-    known = ceilings() if CEILINGS.exists() else found
-    print(f"{'':10}{'files':>16}{'lines':>18}{'code':>18}   (size / ceiling)")
-    for room, size in found.items():
-        cells = (f"{size[key]:,} / {known[room][key]:,}" for key in ("files", "lines", "code"))
-        print(f"{room:10}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, (16, 18, 18), strict=True)))
-    if "--lower" in sys.argv[1:]:
-        lowered = {room: {key: min(size[key], known[room][key]) for key in size} for room, size in found.items()}
-        CEILINGS.write_text(json.dumps(lowered, indent=1) + "\n", encoding="utf-8")
+    print(f"{'':10}{'files':>8}{'lines':>9}{'code':>9}")
+    for room, size in sizes().items():
+        print(f"{room:10}{size['files']:>8,}{size['lines']:>9,}{size['code']:>9,}")
 
 
 if __name__ == "__main__":

@@ -140,7 +140,7 @@ def test_a_kept_run_can_be_made_again(tmp_path: Path) -> None:
         None,
     )
     record = next(record for record in kept().records if (record.method, record.run) == ("proxy_anchor", 0))
-    method = session.planned["proxy_anchor"].method.at(record.hyperparameters)
+    method = session.studies()["proxy_anchor"].method.at(record.hyperparameters)
     today = session.setup.fold_specs(method, "reproduction", 0)
     specs = tuple(spec.changed(training_version=record.training_version) for spec in today)
     if session.setup.dataset.fingerprint == record.data_fingerprint:

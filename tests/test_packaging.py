@@ -84,7 +84,7 @@ def test_the_package_of_the_losses_agrees_with_the_suite() -> None:
 
 
 def test_every_imported_package_is_declared() -> None:
-    extras = ("torchvision", "timm", "nmi", "tensorboard", "ray")
+    extras = ("torchvision", "timm", "nmi", "tensorboard", "onnx", "ray")
     optional = [line for name in extras for line in PROJECT["optional-dependencies"][name]]
     declared = {canonicalize_name(Requirement(line).name) for line in [*PROJECT["dependencies"], *optional]}
     trees = [ast.parse(path.read_text(encoding="utf-8")) for room in ROOMS for path in (ROOT / room).rglob("*.py")]

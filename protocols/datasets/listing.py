@@ -180,7 +180,7 @@ def check_listing(listing: ImageListing, sample: str = "image") -> None:
 
 def _faults_of_counts(listing: ImageListing, sample: str) -> list[str]:
     counts = np.bincount(listing.labels, minlength=listing.n_classes).tolist()
-    small = ", or leave it out (--set dataset.min_images=2, in checks --min-images 2)" if listing.name == FOLDER else ""
+    small = ", or leave it out (--min-images 2, in a run --set dataset.min_images=2)" if listing.name == FOLDER else ""
     return [
         f"{listing.name}: class {name!r} has {f'only one {sample}' if count else f'no {sample}'}; give it at least "
         f"two, or remove the class{small}"

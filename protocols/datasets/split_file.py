@@ -16,8 +16,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from protocols.datasets.listing import DataError, ImageListing, composed, ranked
+from protocols.datasets.listing import DataError, ImageListing, composed, named, ranked
 from results.spec.data_choice import FEATURES
+from results.wording import counted
 
 SPLIT_FILE = "split.csv"
 """Name of the file that is read if it lies beside the images or the features."""
@@ -116,16 +117,16 @@ def _values(
         for name, value in value_of.items()
         if known and value not in known
     )
-    missing = [
-        f"{path}: does not name the {key} {name!r}; give every {key} a split"
-        for name in names
-        if composed(name) not in value_of
-    ]
+    missing = [name for name in names if composed(name) not in value_of]
     others = sorted(value_of.keys() - set(map(composed, names)))
-    _raise_if_any(
-        missing
-        + [f"{path}: names the {key} {name!r}, which is not there; correct or remove the line" for name in others]
-    )
+    faults = [f"{path}: names the {key} {name!r}, which is not there; correct or remove the line" for name in others]
+    if missing:
+        found, left = (
+            f"{len(names) - len(missing):,} of {counted(len(names), key)}",
+            named(key, missing, "without a split"),
+        )
+        faults = [f"{path}: names {found}, which leaves {left}; give one to every {key}", *faults]
+    _raise_if_any(faults)
     return [value_of[composed(name)] for name in names]
 
 

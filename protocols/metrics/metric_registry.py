@@ -23,7 +23,7 @@ from protocols.metrics.neighbours import checked
 from protocols.metrics.retrieval import query_scores
 from protocols.metrics.structure import class_concentration_variance, density, spectral_decay, uniformity
 from protocols.users_code.sources import SourceError, explained, hashed_name, load_source
-from results.spec.training_spec import SourceName
+from results.spec.component import SourceName
 
 _NMI_SEED, _NMI_ITERATIONS = 1234, 20
 

@@ -7,26 +7,22 @@ the trials of our own log. So an interrupted search goes on with exactly the set
 
 import importlib
 import math
-import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from types import MappingProxyType
 from typing import Any, cast
 
 import optuna
-from optuna.distributions import BaseDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from pydantic import JsonValue
 
-from protocols.search.space import SearchParameter
 from protocols.training.build_method import MethodError
 from results.records.trials import Trial
+from results.spec.range import Range
 from results.spec.search_settings import SamplerSettings
 from results.values import derive_seed
 from results.wording import first_line
-
-optuna_lock = threading.RLock()
-"""Held while Optuna proposes a setting. Searches run in threads, and Optuna changes torch's number of threads, its own
-verbosity and Python's filters of warnings for a moment."""
 
 _HUB = "optunahub"
 """An optional package that loads samplers of OptunaHub."""
@@ -37,6 +33,16 @@ packages that are installed beside Optuna; a training is named by its setting, s
 
 GRID_POINTS = 5
 """How many values GridSampler tries of a hyperparameter, if its argument `points` does not say."""
+
+
+def distribution_of(one: Range) -> BaseDistribution:
+    """Return a range as a distribution of Optuna."""
+    if one.choices:
+        return CategoricalDistribution(one.choices)  # type: ignore[arg-type]
+    low, high = one.ends
+    if one.is_whole_numbers:
+        return IntDistribution(int(low), int(high), log=one.scale == "int_log", step=int(one.step or 1))
+    return FloatDistribution(low, high, log=one.scale == "log", step=one.step)
 
 
 class Proposals:
@@ -51,7 +57,7 @@ class Proposals:
 
     def __init__(
         self,
-        space: Sequence[SearchParameter],
+        space: Mapping[str, Range],
         sampler: SamplerSettings,
         seed: int,
         enqueued: Sequence[Mapping[str, JsonValue]] = (),
@@ -68,16 +74,15 @@ class Proposals:
         Args:
             trials: The finished trials of the study, in order.
         """
-        number, first = len(trials), self.space[0]
+        number, (target, first) = len(trials), next(iter(self.space.items()))
         if first.exhaustive:
-            return {first.target: int(first.ends[0]) + number}
+            return {target: int(first.ends[0]) + number}
         given = self.enqueued[number] if number < len(self.enqueued) else {}
         if number < self._startup:
             return {**rounded(self._sobol_point(number), self.space), **given}
-        with optuna_lock:
-            study = self._gaussian_process(trials) if self.sampler.name == "GPSampler" else self._replay(trials)
-            self._asked = study.ask(self._distributions)
-            return {**rounded(self._asked.params, self.space), **given}
+        study = self._gaussian_process(trials) if self.sampler.name == "GPSampler" else self._replay(trials)
+        self._asked = study.ask(self._distributions)
+        return {**rounded(self._asked.params, self.space), **given}
 
     def _sobol_point(self, number: int) -> dict[str, JsonValue]:
         from scipy.stats import qmc  # It takes long to import, and only a search needs it.
@@ -85,7 +90,7 @@ class Proposals:
         points = qmc.Sobol(len(self.space), scramble=True, rng=derive_seed("sobol", self.seed)).random_base2(
             max(1, math.ceil(math.log2(self.sampler.startup_trials)))
         )
-        return {p.target: p.at(float(x)) for p, x in zip(self.space, points[number], strict=True)}
+        return {target: self.space[target].at(float(x)) for target, x in zip(self.space, points[number], strict=True)}
 
     def _gaussian_process(self, trials: Sequence[Trial]) -> optuna.Study:
         """A study with a fresh sampler for each proposal, since this one keeps no state besides the trials."""
@@ -118,7 +123,7 @@ class Proposals:
 
     @property
     def _distributions(self) -> dict[str, BaseDistribution]:
-        return {parameter.target: parameter.distribution() for parameter in self.space}
+        return {target: distribution_of(one) for target, one in self.space.items()}
 
     def _as_optunas(self, trial: Trial, score: float | None) -> optuna.trial.FrozenTrial:
         state = optuna.trial.TrialState.FAIL if score is None else optuna.trial.TrialState.COMPLETE
@@ -130,35 +135,34 @@ class Proposals:
         return build_sampler(self.sampler, derive_seed("sampler", self.seed, number) % 2**32, self.space)
 
 
-def rounded(setting: Mapping[str, JsonValue], space: Sequence[SearchParameter]) -> dict[str, JsonValue]:
+def rounded(setting: Mapping[str, JsonValue], space: Mapping[str, Range]) -> dict[str, JsonValue]:
     """Round the proposed numbers of a setting to `PROPOSED_DIGITS`, those within a range to numbers within it.
 
     Whole numbers, choices and steps of a range are what they are.
     """
-    ranges = {parameter.target: parameter for parameter in space}
 
     def short(target: str, value: JsonValue) -> JsonValue:
-        parameter = ranges.get(target)
-        if not isinstance(value, float) or (parameter and parameter.listed is not None):
+        one = space.get(target)
+        if not isinstance(value, float) or (one and one.listed is not None):
             return value
         number = float(f"{value:.{PROPOSED_DIGITS}g}")
-        if parameter is None or not parameter.holds(value):
+        if one is None or not one.holds(value):
             return number
-        return min(max(number, parameter.ends[0]), parameter.ends[1])
+        return min(max(number, one.ends[0]), one.ends[1])
 
     return {target: short(target, value) for target, value in setting.items()}
 
 
-def try_sampler(space: Sequence[SearchParameter], settings: SamplerSettings, budget: int) -> None:
+def try_sampler(space: Mapping[str, Range], settings: SamplerSettings, budget: int) -> None:
     """Let a sampler propose settings of a space; raise MethodError if it, or a package that it needs, cannot."""
     if settings.name == "GridSampler":
-        points = math.prod(len(each.grid(_points(settings))) for each in space)
+        points = math.prod(len(each.grid(_points(settings))) for each in space.values())
         if "search_space" not in settings.arguments and points < budget:
             raise MethodError(
                 f"search.sampler: the grid has {points} points, fewer than the {budget} trials; give fewer trials, or "
                 "more `points` in search.sampler.arguments"
             )
-    endless = [each.target for each in space if each.scale in ("linear", "log") and each.step is None]
+    endless = [key for key, each in space.items() if each.scale in ("linear", "log") and each.step is None]
     if settings.name == "BruteForceSampler" and endless:
         raise MethodError(f"search.sampler: BruteForceSampler: search.ranges must give {', '.join(endless)} a step")
     proposals, trials = Proposals(space, settings, 0), list[Trial]()
@@ -172,7 +176,7 @@ def try_sampler(space: Sequence[SearchParameter], settings: SamplerSettings, bud
 
 
 def build_sampler(
-    settings: SamplerSettings, seed: int = 0, space: Sequence[SearchParameter] = ()
+    settings: SamplerSettings, seed: int = 0, space: Mapping[str, Range] = MappingProxyType({})
 ) -> optuna.samplers.BaseSampler:
     """Build the sampler that the settings name.
 
@@ -185,12 +189,12 @@ def build_sampler(
     Raises:
         MethodError: There is no such sampler, or it does not take the arguments.
     """
-    with optuna_lock, warnings.catch_warnings(), _named_errors(settings.name):
+    with warnings.catch_warnings(), _named_errors(settings.name):
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         return _built(settings, seed, space)
 
 
-def _built(settings: SamplerSettings, seed: int, space: Sequence[SearchParameter]) -> optuna.samplers.BaseSampler:
+def _built(settings: SamplerSettings, seed: int, space: Mapping[str, Range]) -> optuna.samplers.BaseSampler:
     kind, arguments = _sampler_class(settings.name), dict[str, Any](settings.arguments)
     for key, value in settings.arguments.items():
         if isinstance(value, dict) and "name" in value:
@@ -206,7 +210,7 @@ def _built(settings: SamplerSettings, seed: int, space: Sequence[SearchParameter
     elif settings.name == "GridSampler":
         arguments.pop("points", None)
         points = _points(settings)
-        arguments = {"search_space": {each.target: each.grid(points) for each in space}, **arguments}
+        arguments = {"search_space": {target: each.grid(points) for target, each in space.items()}, **arguments}
     elif issubclass(kind, optuna.samplers.QMCSampler):
         arguments = {
             "scramble": True,

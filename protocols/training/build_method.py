@@ -21,7 +21,9 @@ from protocols.images.packing import BrokenImageError
 from protocols.training.monitor import NotFiniteError
 from protocols.users_code.sources import SourceError, load_source, place_of, words_of
 from results import InputError
-from results.spec.training_spec import Component, FoldSpec, MethodSpec, SourceName
+from results.spec.component import Component, SourceName
+from results.spec.method import Method
+from results.spec.training_spec import FoldSpec
 
 SMALL: dict[str, Any] = {
     "num_classes": 17,
@@ -105,7 +107,7 @@ class BuiltMethod:
         )
 
 
-def build_method(spec: MethodSpec, class_counts: Sequence[int], embedding_size: int, batch_size: int) -> BuiltMethod:
+def build_method(spec: Method, class_counts: Sequence[int], embedding_size: int, batch_size: int) -> BuiltMethod:
     """Build the modules of a method; raise RefusedError if a class does not take its arguments.
 
     Args:
@@ -234,7 +236,7 @@ def check_component(kind: str, component: Component) -> nn.Module:
         return build_component(kind, component, SMALL)
 
 
-def components_of(method: MethodSpec) -> dict[str, Component]:
+def components_of(method: Method) -> dict[str, Component]:
     """Return the components of a method by kind."""
     components = {"loss": method.loss, "miner": method.miner, "regularizer": method.embedding_regularizer}
     return {kind: component for kind, component in components.items() if component is not None}

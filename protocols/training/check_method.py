@@ -20,8 +20,9 @@ from losses.plugin import TrainingPlugin
 from protocols.training.build_method import SMALL, MethodError, check_component, component_class, components_of
 from protocols.training.first_step import loss_falls, try_first_step
 from protocols.users_code.sources import SourceError, examine
+from results.spec.component import Component, SourceName, nested_components
 from results.spec.conditions import TrainingSettings
-from results.spec.training_spec import Component, MethodSpec, SourceName, nested_components, sources_of
+from results.spec.method import Method, sources_of
 
 _CLASSES, _DIMENSIONS = 16, 4
 
@@ -45,7 +46,7 @@ class LossFacts(NamedTuple):
     falls: bool | None = None
 
 
-def check_method(*settings: MethodSpec) -> tuple[dict[str, str], LossFacts]:
+def check_method(*settings: Method) -> tuple[dict[str, str], LossFacts]:
     """Check that all components of a method can be built with each of its settings.
 
     Returns:
@@ -64,7 +65,7 @@ def check_method(*settings: MethodSpec) -> tuple[dict[str, str], LossFacts]:
     return hashed, facts
 
 
-def with_versions(method: MethodSpec, hashed: dict[str, str] | None = None) -> MethodSpec:
+def with_versions(method: Method, hashed: dict[str, str] | None = None) -> Method:
     """Add the versions of a method's classes, including those of nested components.
 
     A class from a user's file or module has the hash of its source in its name instead of a version: the name that
@@ -72,9 +73,7 @@ def with_versions(method: MethodSpec, hashed: dict[str, str] | None = None) -> M
     """
     if any((parsed := SourceName.parse(name)) and not parsed.digest for name in sources_of(method)):
         names = check_method(method)[0] if hashed is None else hashed
-        parts = {"loss": method.loss, "miner": method.miner, "embedding_regularizer": method.embedding_regularizer}
-        renamed = {key: part and part.renamed(lambda name: names.get(name, name)) for key, part in parts.items()}
-        method = method.model_copy(update=renamed)
+        method = method.renamed(lambda name: names.get(name, name))
     classes = [component_class(kind, name) for kind, name in _named(method) if not SourceName.parse(name)]
     versions = {
         cls.__name__: f"version {version_of(cls)}" if cls.__module__.startswith("losses.") else _library()
@@ -83,7 +82,7 @@ def with_versions(method: MethodSpec, hashed: dict[str, str] | None = None) -> M
     return method.model_copy(update={"versions": versions})
 
 
-def _named(method: MethodSpec) -> Iterator[tuple[str, str]]:
+def _named(method: Method) -> Iterator[tuple[str, str]]:
     """Yield the kind and the name of each component of a method, nested ones included."""
     for kind, component in components_of(method).items():
         yield kind, component.name
@@ -96,7 +95,7 @@ def _library() -> str:
     return f"pytorch-metric-learning {metadata.version('pytorch-metric-learning')}"
 
 
-def _check(settings: tuple[MethodSpec, ...]) -> LossFacts:
+def _check(settings: tuple[Method, ...]) -> LossFacts:
     facts = []
     for method in settings:
         built = {kind: check_component(kind, component) for kind, component in components_of(method).items()}
@@ -117,13 +116,13 @@ def _facts(loss: nn.Module, component: Component) -> LossFacts:
     return LossFacts(needs.validation, needs.warmup_epochs, parameters, numbers)
 
 
-def _check_and_step(settings: tuple[MethodSpec, ...]) -> LossFacts:
+def _check_and_step(settings: tuple[Method, ...]) -> LossFacts:
     facts = _check(settings)
     for number, method in enumerate(settings):
         if method.loss is None:
             continue
-        training = TrainingSettings(batch_size=(method.samples_per_class or 4) * 8)
-        targets = np.arange(_CLASSES).repeat(max(4, method.samples_per_class))
+        training = TrainingSettings(batch_size=(method.batch.samples_per_class or 4) * 8)
+        targets = np.arange(_CLASSES).repeat(max(4, method.batch.samples_per_class))
         has_hooks = issubclass(component_class("loss", method.loss.name), TrainingPlugin)
         with suppress(Exception) if has_hooks else nullcontext():  # Hooks may need more than so small a training.
             try_first_step(method, training, _DIMENSIONS, targets)

@@ -13,7 +13,8 @@ the embedder computes `W (f - m)` of features f. A covariance C of c dimensions 
   1948).
 
 All are computed in float64 on the CPU. The largest component comes first, and the entry of largest magnitude of each
-row of W is positive.
+row of W is positive. Nothing is divided by a deviation that is only the rounding of float32 features: a covariance with
+such a direction is refused.
 """
 
 from collections.abc import Iterable
@@ -142,29 +143,57 @@ def scatter_of(parts: Iterable[Tensor], classes: NDArray[np.int64]) -> Scatter:
 def projection(embedder: EmbedderSpec, scatter: Scatter, size: int) -> tuple[Tensor, Tensor]:
     """Return weight W (size, c) and bias -W m (size,) of an embedder, in float64."""
     images, mean, total, between = scatter
+    shrinkage, rounding = embedder.shrinkage or 0.0, _rounding(scatter)
     if embedder.init in ("pca", "whitened_pca"):
         values, vectors = np.linalg.eigh(total / (images - 1))
-        if embedder.shrinkage is not None:
-            vectors = vectors / np.sqrt((1 - embedder.shrinkage) * values + embedder.shrinkage * values.mean())
+        if embedder.init == "whitened_pca":
+            shrunk = ((1 - shrinkage) * values + shrinkage * values.mean())[-size:]
+            _check_invertible(shrunk, values.mean(), rounding, "of the features")
+            vectors = vectors[:, -size:] / np.sqrt(shrunk)
     else:
         spread = between if embedder.init == "lda" else total
-        vectors = _whitened((total - between) / images, spread, embedder.shrinkage or 0.0, size)
+        vectors = _whitened((total - between) / images, spread, shrinkage, size, rounding)
     rows = np.flip(vectors, 1).T[:size]
     rows = rows * np.sign(np.take_along_axis(rows, np.abs(rows).argmax(1, keepdims=True), 1))
     weight = torch.from_numpy(rows)
     return weight, -weight @ torch.from_numpy(mean)
 
 
-def _whitened(within: Matrix, spread: Matrix, shrinkage: float, size: int) -> Matrix:
+def _rounding(scatter: Scatter) -> float:
+    """Return the variance in a direction that the rounding of float32 features can make of none.
+
+    It is the square of float32's resolution of the length of the features.
+    """
+    length = np.trace(scatter.total) / scatter.images + np.sum(scatter.mean**2)
+    return float(np.finfo(np.float32).eps ** 2 * length)
+
+
+def _check_invertible(shrunk: Matrix, variance: float, rounding: float, whose: str) -> None:
+    """Refuse a shrunk covariance that has a direction without variance.
+
+    Args:
+        shrunk: Its eigenvalues, as far as something is divided by them.
+        variance: Mean of all eigenvalues, which the largest shrinkage sets them to.
+        rounding: Variance that counts as none.
+        whose: What the covariance is of, in words.
+    """
+    if variance <= rounding:
+        raise RefusedError(f"the covariance {whose} is zero: there is no variance, and no embedder.shrinkage helps")
+    if shrunk.min() <= rounding:
+        raise RefusedError(f"the covariance {whose} has no inverse; set a larger embedder.shrinkage")
+
+
+def _whitened(within: Matrix, spread: Matrix, shrinkage: float, size: int, rounding: float) -> Matrix:
     """Return the directions (c, size or c) in which there is most spread after whitening by a covariance, that last."""
     from scipy import linalg  # Imported here, because most trainings do not need it.
 
     width = len(within)
+    variance = float(np.trace(within)) / width
     shrunk = (1 - shrinkage) * within + shrinkage * np.trace(within) / width * np.eye(width)
+    # No eigenvalue is smaller than what is added, so that most need not be computed.
+    least = shrinkage * variance
+    values = np.array([least]) if least > rounding else linalg.eigvalsh(shrunk, subset_by_index=(0, 0))
+    _check_invertible(values, variance, rounding, "within the classes")
     few = (width - size, width - 1) if 4 * size < width else None  # Many are found faster together with the others.
-    try:
-        vectors: Matrix = linalg.eigh(spread, shrunk, subset_by_index=few, overwrite_b=True, check_finite=False)[1]
-    except np.linalg.LinAlgError as error:
-        said = "the covariance within the classes has no inverse; set a larger embedder.shrinkage"
-        raise RefusedError(said) from error
+    vectors: Matrix = linalg.eigh(spread, shrunk, subset_by_index=few, overwrite_b=True, check_finite=False)[1]
     return vectors

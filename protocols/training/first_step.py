@@ -23,7 +23,7 @@ from protocols.training.build_method import RefusedError, build_method, refusals
 from protocols.training.optimizer import build_optimizer, has_usual_arguments, parameter_groups
 from protocols.users_code.sources import explained
 from results.spec.conditions import OptimizerSettings, TrainingSettings
-from results.spec.training_spec import MethodSpec, sources_of
+from results.spec.method import Method, NetworkOptimizer, sources_of
 from results.values import derive_seed
 
 LARGEST_BATCH = 256
@@ -52,7 +52,7 @@ def _on_trial() -> Iterator[None]:
 
 @_on_trial()
 def try_first_step(
-    method: MethodSpec, training: TrainingSettings, embedding_size: int, targets: NDArray[np.int64]
+    method: Method, training: TrainingSettings, embedding_size: int, targets: NDArray[np.int64]
 ) -> tuple[str, ...]:
     """Build a method as for a training, and compute its loss and gradients on the training's first batch.
 
@@ -72,7 +72,7 @@ def try_first_step(
 
 
 @_on_trial()
-def loss_falls(method: MethodSpec, training: TrainingSettings, embedding_size: int, targets: NDArray[np.int64]) -> bool:
+def loss_falls(method: Method, training: TrainingSettings, embedding_size: int, targets: NDArray[np.int64]) -> bool:
     """Train random embeddings of the training's first batch, each a parameter of its own; tell if the loss falls.
 
     Args and errors are those of `try_first_step`. The parameters of the loss have the method's learning rate, or that
@@ -83,12 +83,12 @@ def loss_falls(method: MethodSpec, training: TrainingSettings, embedding_size: i
 
 class _FirstStep:
     def __init__(
-        self, method: MethodSpec, training: TrainingSettings, embedding_size: int, targets: NDArray[np.int64]
+        self, method: Method, training: TrainingSettings, embedding_size: int, targets: NDArray[np.int64]
     ) -> None:
         assert method.loss is not None
         self.spec, self.training, self.targets, self.name = method, training, targets, method.loss.name
-        seed, m = derive_seed("first step"), method.samples_per_class
-        self.rows = next(batches(targets, training.batch_size, m, seed, whole_passes=method.whole_passes))
+        seed, m = derive_seed("first step"), method.batch.samples_per_class
+        self.rows = next(batches(targets, training.batch_size, m, seed, whole_passes=method.batch.whole_passes))
         self.is_foreign = bool(sources_of(method))
         self.network = nn.Linear(_WIDTH, embedding_size)
         counts = np.bincount(targets).tolist()
@@ -108,7 +108,7 @@ class _FirstStep:
         return refusals(self.name)
 
     def _check_optimizer(self) -> None:
-        if self.spec.loss_lr is not None and not self.parameters:
+        if self.spec.loss_optimizer.lr is not None and not self.parameters:
             raise RefusedError(f"{self.name} has no parameters of its own to train; leave out loss_optimizer.lr")
         # The small network has no layers of a trunk; `check_training` looks at those of the real one.
         settings = self.training.optimizer.model_copy(update={"layer_decay": None})
@@ -143,7 +143,7 @@ class _FirstStep:
                 return [said]
             raise NothingLearnedError(said)
         # Images drawn at random can make a batch in which all classes differ.
-        is_random = self.spec.samples_per_class == 0 and self.spec.miner is None
+        is_random = self.spec.batch.samples_per_class == 0 and self.spec.miner is None
         if is_random and len(np.unique(self.targets)) >= len(labels):
             self._step(torch.arange(len(labels)))
         return [
@@ -156,7 +156,7 @@ class _FirstStep:
     def falls(self, embedding_size: int) -> bool:
         embeddings, plugin = nn.Parameter(torch.randn(len(self.rows), embedding_size)), self.built.plugin
         settings = OptimizerSettings(name="Adam", lr=_RATE, weight_decay=0.0, arguments={})
-        spec = self.spec.model_copy(update={"lr": None})
+        spec = self.spec.model_copy(update={"optimizer": NetworkOptimizer()})
         optimizer = build_optimizer(settings, nn.ParameterList([embeddings]), self.built, spec)
         labels, values = torch.from_numpy(self.targets[self.rows]), []
         self.built.loss.train()

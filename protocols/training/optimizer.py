@@ -16,7 +16,7 @@ from losses.plugin import TrainingPlugin
 from protocols.training.build_method import BuiltMethod, MethodError
 from protocols.trunks.trunk_registry import trunk_entry
 from results.spec.conditions import OptimizerSettings, RateSchedule, TrainingSettings
-from results.spec.training_spec import MethodSpec
+from results.spec.method import Method
 from results.spec.trunk_spec import TrunkSpec
 
 _NUMBERED = re.compile(r"(?:[^.]*\.)*?(?:\d+(?=\.)|[^.]*_\d+(?=\.[^.]+\.))")
@@ -27,7 +27,7 @@ torchvision's transformers name their blocks `encoder_layer_3`. A single layer s
 
 
 def build_optimizer(
-    settings: OptimizerSettings, network: nn.Module, method: BuiltMethod, spec: MethodSpec
+    settings: OptimizerSettings, network: nn.Module, method: BuiltMethod, spec: Method
 ) -> torch.optim.Optimizer:
     """Build the optimizer of a training.
 
@@ -38,17 +38,18 @@ def build_optimizer(
     Raises:
         MethodError: The optimizer refuses its arguments, or there are no layers for its `layer_decay`.
     """
-    lr = settings.lr if spec.lr is None else spec.lr
+    lr = settings.lr if spec.optimizer.lr is None else spec.optimizer.lr
     return _optimizer(settings, parameter_groups(settings, network, method, spec), lr)
 
 
 def parameter_groups(
-    settings: OptimizerSettings, network: nn.Module, method: BuiltMethod, spec: MethodSpec
+    settings: OptimizerSettings, network: nn.Module, method: BuiltMethod, spec: Method
 ) -> list[dict[str, Any]]:
     """Return the groups of `build_optimizer`, as torch takes them."""
-    lr = settings.lr if spec.lr is None else spec.lr
-    loss_lr = lr if spec.loss_lr is None else spec.loss_lr
-    loss_decay = settings.weight_decay if spec.loss_weight_decay is None else spec.loss_weight_decay
+    lr = settings.lr if spec.optimizer.lr is None else spec.optimizer.lr
+    loss_lr = lr if spec.loss_optimizer.lr is None else spec.loss_optimizer.lr
+    own_decay = spec.loss_optimizer.weight_decay
+    loss_decay = settings.weight_decay if own_decay is None else own_decay
     groups = _network_groups(settings, network, lr)
     if isinstance(method.loss, TrainingPlugin):
         groups += method.plugin.param_groups(loss_lr, loss_decay)
@@ -258,4 +259,4 @@ def check_training(settings: TrainingSettings, trunk: TrunkSpec) -> None:
                 "and another scheduler"
             )
     if settings.optimizer.layer_decay is not None:
-        layer_factors(trunk_entry(trunk).shapes(), settings.optimizer.layer_decay)
+        layer_factors(trunk_entry(trunk).outline(), settings.optimizer.layer_decay)

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -117,7 +118,7 @@ class _Training:
         self.observe = observe
         self.checkpoint = BestCheckpoint()
         self.curve: list[CurvePoint] = []
-        self.iterations = 0
+        self.iterations, self.batches_without_pairs = 0, 0
         self.monitor = StepMonitor(device)
         # The network is made before the loss, so that all methods start from the same network under one seed.
         torch.manual_seed(derive_seed("network", spec.seed))
@@ -181,7 +182,7 @@ class _Training:
         source = training_batches_of(self.data.train, spec.conditions.images, self.device)
         draws = derive_seed("batches", spec.seed)
         with self._refusals():
-            m, whole = spec.method.samples_per_class, spec.method.whole_passes
+            m, whole = spec.method.batch.samples_per_class, spec.method.batch.whole_passes
             self.rows = batches(self.targets, batch_size, m, draws, whole_passes=whole)
         self.source, self.crops = source, torch.Generator().manual_seed(derive_seed("crops", spec.seed))
         pool_seed = derive_seed("pool", spec.seed)
@@ -191,6 +192,8 @@ class _Training:
         trainable = [p for p in self.model.parameters() if p.requires_grad]
         self.trunk_is_frozen = False
         self.trunk_parameters = [p for p in self.model.trunk.parameters() if p.requires_grad]
+        # A loss with proxies pulls images to them, and needs no two images of a class.
+        self.learns_from_pairs = not any(parameter.requires_grad for parameter in method.loss.parameters())
         with self._refusals():
             method.plugin.bind(TrainingContext(trainable, len(counts), generator, pool))
         return method
@@ -202,18 +205,18 @@ class _Training:
 
     def _clock(self, epoch: int) -> Clock:
         # Authors count epochs as passes over the data; an epoch of the protocol is a number of iterations.
-        images, batch, method = len(self.targets), self.settings.batch_size, self.spec.method
-        shuffled = method.whole_passes and not method.samples_per_class
+        images, batch, composition = len(self.targets), self.settings.batch_size, self.spec.method.batch
+        shuffled = composition.whole_passes and not composition.samples_per_class
         passes = self.iterations // max(1, images // batch) if shuffled else self.iterations * batch // images
         total = self.steps_per_epoch * self.settings.max_epochs
         return Clock(epoch, self.iterations, self.steps_per_epoch, passes, self._warming_up(passes), total)
 
     def _warming_up(self, passes: int) -> bool:
-        method = self.spec.method
-        if method.warmup_steps is not None:
-            return self.iterations < method.warmup_steps
-        if method.warmup_passes is not None:
-            return passes < method.warmup_passes
+        warmup = self.spec.method.warmup
+        if warmup.steps is not None:
+            return self.iterations < warmup.steps
+        if warmup.passes is not None:
+            return passes < warmup.passes
         return passes < self.method.plugin.needs.warmup_epochs
 
     def _train_epoch(self, epoch: int) -> None:
@@ -233,6 +236,8 @@ class _Training:
         with self._refusals():
             plugin.on_step_start(clock)
         rows = next(self.rows)
+        if self.learns_from_pairs and len(np.unique(self.targets[rows])) == len(rows):
+            self.batches_without_pairs += 1
         images, labels = self.source.training_batch(rows, self.crops), to_device(self.targets[rows], self.device)
         self.optimizer.zero_grad(set_to_none=True)
         self.joined.clear_gradients()
@@ -287,4 +292,5 @@ class _Training:
             curve=tuple(self.curve),
             wall_time=wall_time,
             provenance=torch_provenance(self.device, graphs=self.network.uses_graphs),
+            batches_without_pairs=self.batches_without_pairs,
         )

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from protocols.trunks.trunk_entry import TrunkEntry, TrunkError, WeightFile
 from protocols.users_code.sources import SourceError, explained, load_source
-from results.spec.training_spec import SourceName
+from results.spec.component import SourceName
 from results.spec.trunk_spec import InputFormat
 from results.wording import first_line
 

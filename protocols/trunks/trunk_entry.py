@@ -31,8 +31,8 @@ IMAGENET, RANDOM = "imagenet", "random"
 _IDENTIFIED = re.compile(rf"{PRETRAINED} \(sha256 [0-9a-f]{{16}}\)")
 _OWN_FILE = re.compile(r"sha256:[0-9a-f]{16}")
 
-Shapes = Mapping[str, torch.Size]
-"""The shapes of a trunk's weights by key."""
+Outline = Mapping[str, Tensor]
+"""The weights of a trunk by key, with shape and type but without values: tensors on torch's device `meta`."""
 
 
 class TrunkError(InputError, ValueError):
@@ -121,12 +121,11 @@ class TrunkEntry:
         elif self.packaged:
             trunk.load_state_dict(self.packaged())
         elif self.file:
-            shapes = {key: value.shape for key, value in trunk.state_dict().items()}
-            trunk.load_state_dict(read_weights(self.file, weights, shapes)[1])
+            trunk.load_state_dict(read_weights(self.file, weights, trunk.state_dict())[1])
         return trunk
 
-    def shapes(self) -> Shapes:
-        """Shapes of the weights by key, without drawing random numbers."""
+    def outline(self) -> Outline:
+        """Shapes and types of the weights by key, without drawing random numbers."""
         return _outline(self)[0]
 
     @property
@@ -136,13 +135,13 @@ class TrunkEntry:
 
 
 @cache
-def _outline(entry: TrunkEntry) -> tuple[Shapes, int]:
+def _outline(entry: TrunkEntry) -> tuple[Outline, int]:
     # A library or a user's file may compute with its weights, which is impossible without memory for them.
     with torch.random.fork_rng([]), torch.device("cpu" if entry.outside else "meta"):
         trunk = entry.build()
     features = trunk.features
     assert isinstance(features, int)
-    return {key: value.shape for key, value in trunk.state_dict().items()}, features
+    return {key: value.to("meta") for key, value in trunk.state_dict().items()}, features
 
 
 def names_own_file(weights: str) -> bool:
@@ -178,7 +177,7 @@ def use_weights(path: Path) -> None:
     os.environ[WEIGHTS_VARIABLE] = str(path.absolute())
 
 
-def identify_weights(file: WeightFile, weights: str, shapes: Shapes) -> str:
+def identify_weights(file: WeightFile, weights: str, outline: Outline) -> str:
     """Check the weight file, download it if it is missing, and identify its content.
 
     METRIC_LEARNING_WEIGHTS says where the file is. Without the variable it is in torch.hub's folder of downloads, where
@@ -191,7 +190,7 @@ def identify_weights(file: WeightFile, weights: str, shapes: Shapes) -> str:
             torch.hub.download_url_to_file(file.url, str(path), file.sha256, progress=sys.stderr.isatty())
         except (OSError, HTTPException, RuntimeError) as error:
             raise TrunkError(_missing(file, path, f"; {file.url} cannot be fetched ({error})")) from error
-    return read_weights(file, None if weights == IMAGENET else weights, shapes)[0]
+    return read_weights(file, None if weights == IMAGENET else weights, outline)[0]
 
 
 def _weight_path(file: WeightFile) -> Path:
@@ -211,7 +210,7 @@ def _missing(file: WeightFile, path: Path, reason: str = "") -> str:
     )
 
 
-def read_weights(file: WeightFile, wanted: str | None, shapes: Shapes) -> tuple[str, dict[str, Tensor]]:
+def read_weights(file: WeightFile, wanted: str | None, outline: Outline) -> tuple[str, dict[str, Tensor]]:
     """Return the identity of the weights, which must be the wanted one if there is one, and their tensors.
 
     The counters `num_batches_tracked` can be missing, because files from before PyTorch 0.4 do not have them. torch
@@ -242,7 +241,7 @@ def read_weights(file: WeightFile, wanted: str | None, shapes: Shapes) -> tuple[
         raise TrunkError(f"{path}: not a readable file of PyTorch weights ({type(error).__name__})") from error
     if not isinstance(weights, Mapping):
         raise TrunkError(f"{path}: contains a {type(weights).__name__}, not weights by name")
-    return identity, _tensors(weights, path, shapes, file.classifier)
+    return identity, _tensors(weights, path, outline, file.classifier)
 
 
 def _loaded(path: Path, content: bytes) -> Any:
@@ -251,7 +250,7 @@ def _loaded(path: Path, content: bytes) -> Any:
     return torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
 
 
-def _of_the_trunk(weights: Mapping[str, Tensor], shapes: Shapes) -> dict[str, Tensor]:
+def _of_the_trunk(weights: Mapping[str, Tensor], outline: Outline) -> dict[str, Tensor]:
     """The tensors by the trunk's keys: a file may have DataParallel's `module.` before them, and a network of a library
     or a user has its own keys without the `network.` of `OutsideTrunk`."""
     renamed = [
@@ -259,20 +258,44 @@ def _of_the_trunk(weights: Mapping[str, Tensor], shapes: Shapes) -> dict[str, Te
         for before in ("", "network.")
         for parallel in ("", "module.")
     ]
-    return max(renamed, key=lambda tensors: len(tensors.keys() & shapes.keys()))
+    return max(renamed, key=lambda tensors: len(tensors.keys() & outline.keys()))
 
 
-def _tensors(weights: Mapping[str, Tensor], path: Path, shapes: Shapes, ignored: tuple[str, ...]) -> dict[str, Tensor]:
-    """The tensors without those of the classifier, which must have exactly the given shapes by key."""
-    named = _of_the_trunk(weights, shapes)
-    tensors = {key: value for key, value in named.items() if key in shapes or not key.startswith(ignored)}
-    missing = [key for key in shapes if key not in tensors and not key.endswith(".num_batches_tracked")]
-    unlike = [key for key, value in tensors.items() if getattr(value, "shape", None) != shapes.get(key)]
+def _tensors(
+    weights: Mapping[str, Tensor], path: Path, outline: Outline, ignored: tuple[str, ...]
+) -> dict[str, Tensor]:
+    """The tensors without those of the classifier, which must have exactly the outline's keys and shapes."""
+    named = _of_the_trunk(weights, outline)
+    tensors = {key: value for key, value in named.items() if key in outline or not key.startswith(ignored)}
+    missing = [key for key in outline if key not in tensors and not key.endswith(".num_batches_tracked")]
+    unlike = [key for key, value in tensors.items() if key not in outline or _shape(value) != outline[key].shape]
     if missing or unlike:
         raise TrunkError(
             f"{path}: not the weights of this trunk: {len(missing)} keys are missing and {len(unlike)} are unknown or "
             f"of another shape, the first is {[*missing, *unlike][0]}"
         )
+    if encoded := [key for key, value in tensors.items() if not _is_plain(value, outline[key])]:
+        first = tensors[encoded[0]]
+        raise TrunkError(
+            f"{path}: {len(encoded)} of its tensors are not plain numbers, the first is {encoded[0]} ({first.dtype}, "
+            f"{first.layout}, on {first.device}); save dense tensors of float32, float64, float16 or bfloat16"
+        )
     if broken := [key for key, value in tensors.items() if not torch.isfinite(value).all()]:
         raise TrunkError(f"{path}: {len(broken)} of its tensors hold values that are no finite numbers ({broken[0]})")
     return tensors
+
+
+def _shape(value: object) -> torch.Size | None:
+    """The shape of a tensor; None for anything else, and for a nested tensor, which has none."""
+    return value.shape if isinstance(value, Tensor) and not value.is_nested else None
+
+
+def _is_plain(value: Tensor, like: Tensor) -> bool:
+    """Whether a tensor holds the values of a weight: floating-point numbers of two bytes or more where it has such.
+
+    Weights as whole numbers, or as floats of one byte, would need scales, which torch's `load_state_dict` does not ask
+    for. It takes the real part of complex ones.
+    """
+    is_dense = value.layout == torch.strided and value.device.type == "cpu" and not value.is_quantized
+    is_float = value.is_floating_point() and value.dtype.itemsize > 1
+    return is_dense and not value.is_complex() and (is_float or not like.is_floating_point())

@@ -31,7 +31,7 @@ from protocols.trunks.trunk_entry import (
     use_weights,
 )
 from protocols.users_code.sources import SourceError, hashed_name
-from results.spec.training_spec import SourceName
+from results.spec.component import SourceName
 from results.spec.trunk_spec import NO_TRUNK, PRETRAINED, InputFormat, TrunkSpec
 
 # torchvision's GoogLeNet converts inputs from ImageNet's format to this one (`transform_input`).
@@ -133,10 +133,10 @@ def identified_trunk(spec: TrunkSpec, weights: Path | None = None) -> TrunkSpec:
                 f"--weights {weights}: trunk {spec.name} with {spec.weights} weights reads no file; leave out --weights"
             )
         use_weights(weights)
-    shapes = entry.shapes()
+    outline = entry.outline()
     if weights is None and entry.pretrained and spec.weights == PRETRAINED:
         return spec.model_copy(update={"weights": identified(entry.pretrained())})
     if file is None or spec.weights == RANDOM or is_identified(spec.weights):
         return spec
     wanted = spec.weights if names_own_file(spec.weights) else IMAGENET
-    return spec.model_copy(update={"weights": identify_weights(file, wanted, shapes)})
+    return spec.model_copy(update={"weights": identify_weights(file, wanted, outline)})

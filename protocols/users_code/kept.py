@@ -6,7 +6,7 @@ from pathlib import Path
 
 from protocols.users_code.sources import SourceError, UsersSource, known_sources, locate_module, remember_sources
 from results.atomic_files import write_atomically
-from results.spec.training_spec import SourceName
+from results.spec.component import SourceName
 
 _KEPT = "sources"
 """Folder of the copies below that of the checkpoints."""

@@ -21,7 +21,7 @@ from typing import Any
 
 from protocols.machine.processes import EndedProcessError, run_in_subprocess
 from results import InputError
-from results.spec.training_spec import SourceName
+from results.spec.component import SourceName
 
 _LONGEST_REASON = 2000
 """Characters that are kept of an error of users' code, which can print whole tensors."""

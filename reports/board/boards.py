@@ -23,6 +23,7 @@ from results.answer.answer_question import answer_frame
 from results.answer.answers import Answer
 from results.findings.experiment import answer_of
 from results.spec.data_choice import OWN_DATA
+from results.spec.plan import Row
 from results.store.experiment_results import MeasuredExperiment
 from results.values import flat
 from results.wording import counted, distinct, listed
@@ -105,14 +106,11 @@ def with_all_methods(measured: MeasuredExperiment, titles: Mapping[str, str]) ->
     summary = measured.summary
     planned = summary.reproductions * (summary.experiment.search.searches if summary.trials else 1)
     counts = Counter(record.method for record in measured.records)
-    others = sorted(key for key, runs in counts.items() if key not in summary.methods and runs >= planned)
+    others = sorted(key for key, runs in counts.items() if key not in summary.rows and runs >= planned)
     experiment = summary.experiment.model_copy(update={"methods": (*summary.experiment.methods, *others)})
-    added: dict[str, Any] = {
-        "experiment": experiment,
-        "methods": {**summary.methods, **{key: titles.get(key, key) for key in others}},
-        "runs": {**summary.runs, **dict.fromkeys(others, planned)},
-    }
-    records = tuple(record for record in measured.records if record.method in added["methods"])
+    rows = summary.rows | {key: Row(key=key, title=titles.get(key, key), runs=planned) for key in others}
+    records = tuple(record for record in measured.records if record.method in rows)
+    added = {"experiment": experiment, "rows": rows}
     return replace(measured, summary=summary.model_copy(update=added), records=records)
 
 

@@ -51,6 +51,7 @@ class Material:
         deviations: Settings that differ from the suite's experiment file of the same name, as phrases.
         sources: Papers of the methods, by method, for the methods that the suite brings.
         made: When and by what the page was made, for its footer.
+        label: What the labels of its tables in LaTeX begin with; empty for the name.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Material:
     commands: tuple[Command, ...] = ()
     sources: Mapping[str, MethodSource] = field(default_factory=dict)
     made: str = ""
+    label: str = ""
 
     @property
     def measured(self) -> MeasuredExperiment:

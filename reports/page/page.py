@@ -13,7 +13,7 @@ from reports.page.material import Material, version
 from reports.page.ranking import matrix, ranking, reading_of_marks
 from reports.published.eligibility import StoredExperiment, concerns
 from reports.published.join import ComparedTable, join, published_layout
-from reports.tables.differences import asked_pairs, differences
+from reports.tables.differences import asked_pairs, compared_words, differences, exceptions
 from reports.tables.formats import WRITERS, escape_latex, templates, to_html
 from reports.tables.method_tables import costs, hyperparameters, peeking_table, recipes
 from reports.tables.result_table import table_of
@@ -22,7 +22,7 @@ from results.findings.search import cut_offs
 from results.published.tables import published_table, published_tables
 from results.records.provenance import Provenance
 from results.values import flat
-from results.wording import capitalized, in_words
+from results.wording import capitalized, counted, in_words
 
 _LEVELS = ("limit", "warning", "note")
 _FOLDER = Path(__file__).parent / "templates"
@@ -44,7 +44,11 @@ def build_page(material: Material) -> tuple[str, tuple[Drawn, ...]]:
     """
     figures = tuple(page_figures(material))
     environment, script = templates(_FOLDER), (_FOLDER / "page.js").read_text(encoding="utf-8")
-    environment.filters |= {"duration": in_words, "latex": lambda text: escape_latex(text.unescape())}
+    environment.filters |= {
+        "duration": in_words,
+        "latex": lambda text: escape_latex(text.unescape()),
+        "counted": counted,
+    }
     html = environment.get_template("page.html").render(
         **page_values(material, figures),
         style=(_FOLDER / "page.css").read_text(encoding="utf-8"),
@@ -70,13 +74,15 @@ def page_values(material: Material, figures: tuple[Drawn, ...] = ()) -> dict[str
         "reading_of_marks": reading_of_marks(material.answer),
         "pairs": _table_if_any(material, differences(material.answer), "differences"),
         "asked": capitalized(asked_pairs(material.answer)) if material.answer.compared else "",
+        "compared": compared_words(material.answer) if material.answer.compared else "",
+        "exceptions": exceptions(material.answer.question),
         "published": [
             PageTable(table := published_layout(one), _downloads(table, one.published.name))
             for one in (replace(one, rows=tuple(row for row in one.rows if row.was_run)) for one in compared)
             if one.rows
         ],
         "not_compared": [one for one in compared if not any(row.was_run for row in one.rows)],
-        "scores": _table(material, table_of(material.answer), "table"),
+        "scores": _table(material, table_of(material.answer), "table", "results"),
         "recipes": _table_if_any(material, recipes(material.answer), "recipes") if measured else None,
         "details": list(filter(None, _details(material))) if measured else [],
         "figures": {
@@ -102,8 +108,9 @@ def _downloads(table: Table, name: str) -> tuple[tuple[str, str], ...]:
     return tuple((f"{name}.{suffix}", f"data:{kind};base64,{encoded[suffix]}") for suffix, _, kind in _FILES)
 
 
-def _table(material: Material, table: Table, name: str) -> PageTable:
+def _table(material: Material, table: Table, name: str, kind: str = "") -> PageTable:
     """A table without the title of the experiment, and without the findings, which the page shows once."""
+    table = replace(table, label=f"{material.label or material.name} {kind or name}")
     said = {finding.sentences for finding in material.answer.findings}
     title = capitalized(table.title.removeprefix(f"{material.answer.question.title}: "))
     notes, remarks = (tuple(note for note in of if note not in said) for of in (table.notes, table.remarks))

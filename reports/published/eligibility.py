@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from results.answer.answers import Answer
 from results.published.tables import PublishedCell, PublishedRow, PublishedTable
-from results.records.experiment_summary import ExperimentSummary
 from results.records.records import RunRecord
 from results.spec.conditions import ImageSettings
 from results.spec.mlrc_constants import FOLDS
+from results.spec.plan import Plan
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import counted
 
@@ -59,7 +59,7 @@ class StoredExperiment:
         return self.measured.runs.get(method, [])
 
 
-def concerns(table: PublishedTable, name: str, summary: ExperimentSummary) -> bool:
+def concerns(table: PublishedTable, name: str, summary: Plan) -> bool:
     """Whether an experiment of that name and summary may have runs for the table at all."""
     if summary.dataset not in {column.dataset for column in table.columns}:
         return False

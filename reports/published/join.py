@@ -12,7 +12,7 @@ import numpy as np
 from reports.published.eligibility import StoredExperiment, concerns, objections_to_runs
 from reports.tables.result_table import metric_title as result_title
 from reports.tables.table import Cell, Column, NumberFormat, Row, Sheet, Table, Value
-from results.answer.answer_question import answer_on
+from results.answer.answer_question import intervals_on, runs_on
 from results.answer.intervals import Interval, PublishedVerdict, published_verdict, student_t_interval
 from results.findings.origin import origin_findings
 from results.findings.search import carried_choice
@@ -123,7 +123,7 @@ def _compared(row: PublishedRow, cell: PublishedCell, runs: _CellRuns | None) ->
     complete = [values for values in searches if len(values) >= one.measured.summary.reproductions]
     searches = complete if complete and one.answer.question.unit == "search" else searches
     if row.key in one.answer.titles:
-        ours = answer_on(one.answer, cell.column.metric, _kind(cell.column)).intervals[row.key]
+        ours = intervals_on(one.answer, cell.column.metric, _kind(cell.column))[row.key]
     else:  # The experiment's own table does not have the method.
         ours = student_t_interval([float(np.mean(values)) for values in searches] if searches[1:] else searches[0])
     return ComparedCell(cell, ours, one.name, without or published_verdict(searches, cell.mean))
@@ -137,7 +137,7 @@ def _most_runs(
         return None
     key, candidates = row.key or "", list[_CellRuns]()
     for one in (one for one in stored if objections_to_runs(table, row, cell, one) == []):
-        values = answer_on(one.answer, cell.column.metric, _kind(cell.column)).runs.get(key, {})
+        values = runs_on(one.answer, cell.column.metric, _kind(cell.column)).get(key, {})
         # If a run was not evaluated with the metric, the others are another number.
         if values and sum(map(len, values.values())) == len(one.runs(key)):
             candidates.append((one, list(values.values())))

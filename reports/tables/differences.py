@@ -77,6 +77,27 @@ def asked_pairs(found: Answer) -> str:
     return f"each method with {found.titles[found.reference]}{highest}"
 
 
+def compared_words(found: Answer) -> str:
+    """Write the same as the object of a sentence: `all pairs of methods`, or `each other method with A`."""
+    if found.reference is None:
+        return "the two methods" if len(found.question.compared) == 2 else "all pairs of methods"
+    asked = asked_pairs(found).replace("each method", "each other method", 1)
+    return f"{asked}," if "," in asked else asked
+
+
+def exceptions(question: Question) -> str:
+    """Say where wrong claims are more likely than the level says (docs/comparisons.md)."""
+    if question.unit in ("fold", "dataset", "summary"):
+        return ""
+    if question.unit == "block":
+        return "In simulations it was 8 % for 14 methods on three blocks if one varied five times as much."
+    unit = "runs" if question.unit == "run" else "searches"
+    return (
+        f"In simulations it was higher where one method failed in two of five {unit}, or varied five times as much as "
+        "the others."
+    )
+
+
 def settings_words(pair: Pair, titles: Mapping[str, str]) -> str:
     """Write which of two settings is better: `A's setting better`, `cannot tell`, or why it was not tested."""
     return f"{titles[pair.better]}'s setting better" if pair.better else pair.untested or pair.direction
@@ -139,8 +160,7 @@ def _reading(found: Answer) -> list[str]:
         sentences += [
             f"Verdict: which method is better{in_search}.{size} "
             f"The probability of any wrong claim in {'these two columns' if size else 'this column'} is at most "
-            f"{100 * question.alpha:g} % (exceptions: docs, How methods are compared); p is adjusted for all these "
-            "pairs.",
+            f"{100 * question.alpha:g} %. {exceptions(question)} p is adjusted for all these pairs.".replace("  ", " "),
             "The 95 % intervals hold for one pair alone.",
         ]
         if _has_classes(found):

@@ -37,8 +37,9 @@ def escape_latex(text: str) -> str:
 
 
 def to_latex(table: Table) -> str:
-    r"""Write a `table` environment: caption, `\label{tab:...}` from the title, a booktabs table, and notes below.
+    r"""Write a `table` environment: caption, `\label{tab:...}`, a booktabs table, and notes below.
 
+    A comment names the packages that it needs.
     Nothing is scaled or split. A table that is too wide or too long for a page takes fewer columns or rows (`chosen`).
     """
     title = table.title if table.title.endswith(("?", "!", ".")) else f"{table.title}."
@@ -46,10 +47,12 @@ def to_latex(table: Table) -> str:
     names += ["$n$" if column.name == "n" else escape_latex(column.name) for column in table.columns]
     notes = [rf"{escape_latex(note)}\par" for note in (table.legend, *table.notes, *table.remarks) if note]
     lines = [
+        r"% Needs \usepackage[T1]{fontenc} and \usepackage{booktabs}. Too wide? Take fewer columns: --columns MAP@R",
         r"\begin{table}",
         r"\centering",
         rf"\caption{{{escape_latex(' '.join([title, table.caption]))}}}",
-        rf"\label{{tab:{re.sub('[^a-z0-9]+', '-', table.title.lower()).strip('-')}}}",
+        rf"\label{{tab:{re.sub('[^a-z0-9]+', '-', (table.label or table.title).lower()).strip('-')}}}",
+        r"\smallskip",
         rf"\begin{{tabular}}{{l{''.join('r' if column.numeric else 'l' for column in table.columns)}}}",
         r"\toprule",
         *_group_headings(table),

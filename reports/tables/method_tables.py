@@ -1,5 +1,6 @@
 """Tables with rows for each method: what its search found, what it cost, and what peeking would gain."""
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
@@ -64,7 +65,7 @@ def _setting_cell(setting: object) -> Cell:
 def recipes(found: Answer) -> Table:
     """Build the table of what the methods' cards decide about training and search; no rows without known recipes."""
     summary = found.of_experiment.summary
-    words = {key: recipe.words(summary.ranges.get(key, {})) for key, recipe in summary.recipes.items()}
+    words = {key: row.recipe.words(row.ranges) for key, row in summary.rows.items() if row.recipe}
     names = next(iter(words.values()), {})
     rows = [Row(found.titles[key], [*map(Cell, words[key].values())], key) for key in found.titles if key in words]
     return Table(
@@ -80,23 +81,35 @@ def costs(found: Answer) -> Table:
     measured = found.of_experiment
     rows: list[Row] = []
     without: list[str] = []
-    for key, title in ((key, title) for key, title in measured.summary.methods.items() if key in measured.runs):
+    for key, title in ((key, title) for key, title in measured.summary.titles.items() if key in measured.runs):
         own = measured.runs[key]
         steps, seconds = _steps(own), student_t_interval([run.wall_time for run in own])
         devices = ", ".join(sorted({run.provenance.device for run in own}))
-        models, times = len(own[0].fold_fingerprints), (measured_cell(steps, _STEPS), measured_cell(seconds, _SECONDS))
-        rows.append(Row(title, (Cell(len(own)), Cell(models), *times, Cell(devices)), key))
+        of_steps = student_t_interval(known) if (known := _milliseconds_a_step(measured, own)) else None
+        times = (measured_cell(steps, _STEPS), measured_cell(of_steps, _SECONDS), measured_cell(seconds, _SECONDS))
+        rows.append(Row(title, (Cell(len(own)), Cell(len(own[0].fold_fingerprints)), *times, Cell(devices)), key))
         without += [title] if steps is None else []
-    columns = [Column(name) for name in ("n", "models", "steps a model", "seconds a run")]
+    columns = [Column(name) for name in ("n", "models", "steps a model", "ms a step", "seconds a run")]
     return Table(
         title=f"{measured.summary.title}: cost of the methods",
         caption="Mean ± half width of the 95 % Student-t interval over n runs. Steps: iterations up to a model's "
-        "checkpoint. Seconds: a run's trainings and its test evaluation, added up, without the search. Compare times "
-        "only between runs on equal machines.",
+        "checkpoint. ms a step: the time of a run's trainings with their validations, by all of their steps. Seconds: "
+        "a run's trainings and its test evaluation, added up, without the search. Compare times only between runs on "
+        "equal machines.",
         columns=(*columns, Column("device", numeric=False)),
         rows=tuple(rows),
         notes=(*_origins(measured), *([f"Steps were not recorded: {joined(without)}."] if without else [])),
     )
+
+
+def _milliseconds_a_step(measured: MeasuredExperiment, runs: Sequence[RunRecord]) -> list[float]:
+    """Return the milliseconds of a training's step in each run whose trainings are all known and took steps."""
+    known = []
+    for run in runs:
+        results = [measured.trainings[name] for name in run.fold_fingerprints if name in measured.trainings]
+        if len(results) == len(run.fold_fingerprints) and (steps := sum(result.iterations for result in results)):
+            known.append(1000 * math.fsum(result.wall_time for result in results) / steps)
+    return known
 
 
 def _origins(measured: MeasuredExperiment) -> list[str]:
@@ -111,7 +124,7 @@ def _steps(runs: Sequence[RunRecord]) -> Interval | None:
 def peeking_table(found: Answer) -> Table:
     """Build the table of the gain by peeking, of methods whose runs have test curves and a checkpoint to choose."""
     measured = found.of_experiment
-    titles, metric = measured.summary.methods, measured.summary.experiment.peeking_metric
+    titles, metric = measured.summary.titles, measured.summary.experiment.peeking_metric
     gains = {gain.method: gain for gain in peeking(found, metric)}
     shown = [gains[key] for key in titles if key in gains and not gains[key].nothing_to_choose]
     hidden = [title for key, title in titles.items() if key in gains and gains[key].nothing_to_choose]

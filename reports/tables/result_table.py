@@ -17,16 +17,16 @@ from reports.tables.table import (
     half_width_text,
     measured_cell,
 )
-from results.answer.answer_question import answer_on
+from results.answer.answer_question import intervals_on
 from results.answer.answers import Answer
 from results.answer.intervals import Interval
 from results.answer.question import Question
 from results.findings.experiment import readings_of
-from results.records.experiment_summary import LeftOut
 from results.records.frame import EMBEDDING_KINDS, EmbeddingKind
 from results.records.records import RunRecord
-from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.spec.training_spec import SourceName
+from results.spec.component import SourceName
+from results.spec.mlrc_constants import HEADLINE_METRICS, is_in_percent
+from results.spec.plan import LeftOut
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import counted, counted_span, joined, place_words, score_form, span
 
@@ -51,7 +51,6 @@ _TITLES = {
     "total_training_steps": "steps",
 }
 _STAR = "* A training diverged, skipped steps, made equal embeddings or did not beat the untrained network."
-_IN_PERCENT = ("recall@", "map@", "nmi")
 _AS_COMPUTED = NumberFormat(digits=4, significant=True)
 _MOST_SEARCHES = 100
 """Largest number of searches whose single values are listed."""
@@ -135,9 +134,9 @@ def _scores(found: Answer, further: Mapping[str, str]) -> Iterator[_Scores]:
     for kind, metric in names if found.measured else there:
         if (kind, metric) not in there and (kind, metric) not in RESULT_COLUMNS:
             continue
-        intervals, title = answer_on(found, metric, kind).intervals, further.get(metric, metric_title(metric))
+        intervals, title = intervals_on(found, metric, kind), further.get(metric, metric_title(metric))
         group = f"further, {kind}" if metric in further else kind.replace("_", " ")
-        form = PERCENT if metric not in further or metric.startswith(_IN_PERCENT) else _AS_COMPUTED
+        form = PERCENT if metric not in further or is_in_percent(metric) else _AS_COMPUTED
         if (kind, metric) == (question.embeddings, question.score):
             form = format_of(question)
         yield _Scores(kind, title if SourceName.parse(metric) else metric, Column(title, group), intervals, form)
@@ -152,7 +151,7 @@ def _further_titles(records: Sequence[RunRecord]) -> dict[str, str]:
 
 
 def _about_further(titles: Mapping[str, str]) -> Iterator[str]:
-    as_computed = [title for name, title in titles.items() if not name.startswith(_IN_PERCENT)]
+    as_computed = [title for name, title in titles.items() if not is_in_percent(name)]
     if as_computed:
         yield f"Not percentages: {', '.join(as_computed)}."
     own = [f"{title} is {name}" for name, title in titles.items() if SourceName.parse(name)]

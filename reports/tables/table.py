@@ -137,6 +137,7 @@ class Table:
         caption: What the numbers are, in one paragraph.
         notes: What a reader must know beside the numbers.
         remarks: How to read the table, and longer notes on single numbers.
+        label: What LaTeX documents refer to it by; empty for the title.
     """
 
     title: str
@@ -147,6 +148,7 @@ class Table:
     first: str = "Method"
     notes: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    label: str = ""
 
     def __post_init__(self) -> None:
         for row in self.rows:

@@ -20,7 +20,6 @@ from reproduce.commands.plan import plan
 from reproduce.commands.report import report
 from reproduce.commands.run import run
 from reproduce.commands.table import board, claims, table
-from reproduce.commands.verify import verify
 from reproduce.errors import InputError, WorkFailedError
 from results.store import StoreError
 
@@ -35,7 +34,7 @@ app = typer.Typer(
 )
 
 _COMMANDS = (run, plan, status, table, report, coverage, claims, audit, board, methods, datasets, experiments)
-for command in (*_COMMANDS, verify, export.fit, evaluate):
+for command in (*_COMMANDS, export.fit, evaluate):
     app.command()(command)
 for group in (data, features, export, new, store):
     app.add_typer(group.app)

@@ -5,7 +5,16 @@ from typing import Annotated
 
 import typer
 
-from reproduce.commands.options import STORE, Cache, DataFolder, Device, Weights
+from reproduce.commands.options import (
+    STORE,
+    Cache,
+    DataFolder,
+    Device,
+    MinImages,
+    Skip,
+    Weights,
+    check_min_images,
+)
 from reproduce.errors import InputError
 from reproduce.terminal import say, show_rows
 
@@ -16,6 +25,8 @@ def evaluate(
     model: Annotated[Path | None, typer.Option("--model", help="Folder that `export model` or `fit` wrote.")] = None,
     trunk: Annotated[str | None, typer.Option("--trunk", help="A trunk as it is, such as resnet50.")] = None,
     split: Annotated[str | None, typer.Option("--split", help="Only the test classes of mlrc or conventional.")] = None,
+    skip_broken_images: Skip = False,
+    min_images: MinImages = None,
     weights: Weights = None,
     device: Device = "auto",
     cache: Cache = None,
@@ -41,12 +52,15 @@ def evaluate(
 
     if [model is not None, trunk is not None, name == FEATURES and model is None].count(True) != 1:
         raise InputError("give either --model or --trunk; features alone need none")
+    check_min_images(name, min_images)
     torch_device = check_device(device)
     prepare_process(torch_device)
     exported = None if model is None else ExportedModel.read(model)
     images, folder = exported.images if exported else ImageSettings(), storage_paths(STORE, cache=cache).cache
     with Bars() as bars:
-        choice = DataChoice(name=name, root=data, subset=True)
+        choice = DataChoice(
+            name=name, root=data, subset=True, skip_broken_images=skip_broken_images, min_images=min_images
+        )
         dataset = open_dataset(DataRequest(choice, images, folder, bars.of("reading images")))
         if trunk is not None:
             found = identified_trunk(TrunkSpec(name=trunk, frozen=True), weights)
@@ -58,9 +72,10 @@ def evaluate(
     rows = [(key, f"{100 * one.mean:.2f}", f"{100 * (one.half_width or 0):.2f}") for key, one in measured.items()]
     show_rows(str(data or name), ("metric", "score", "±"), rows, right=("score", "±"))
     count, classes = len(tested.images), len(set(tested.images.labels.tolist()))
-    say(
-        f"{count:,} samples of {classes:,} classes; ± is half the 95 % interval over these classes, short where they are alike"
-    )
+    interval = "± is half the 95 % interval over these classes, short where they are alike"
+    say(f"{count:,} samples of {classes:,} classes; {interval}")
+    for phrase in dataset.left_out:
+        say(f"left out: {phrase}")
     if queries := note_on_queries(dataset, tested.images.labels):
         say(queries)
     for note in exported.notes_on_seen(dataset, tested) if exported else ():

@@ -44,6 +44,10 @@ FoldNumber = Annotated[
     int | None,
     typer.Option("--fold", help="Number of the fold, counted from 0. Default: the models of all folds as one."),
 ]
+ModelFormat = Annotated[
+    Literal["torch", "onnx"],
+    typer.Option("--format", help="onnx writes model.onnx beside torch's files; it needs the extra onnx."),
+]
 NewFolder = Annotated[Path, typer.Option("--to", help="Folder to write into; it must be new or empty.")]
 
 
@@ -55,6 +59,7 @@ def model(
     run: RunNumber = 1,
     search: SearchNumber = None,
     fold: FoldNumber = None,
+    output: ModelFormat = "torch",
     store: StoreAt = STORE,
     artifacts: Artifacts = None,
 ) -> None:
@@ -70,7 +75,7 @@ def model(
     (stored_run,) = find_runs(opened, name, method, search, run)
     folds = sorted(stored_run.trainings) if fold is None else [fold]
     with new_folder(to) as folder:
-        difference = export_model(opened, stored_run, folds, folder)
+        difference = export_model(opened, stored_run, folds, folder, onnx=output == "onnx")
     _say_exported(to, difference)
 
 
@@ -82,6 +87,7 @@ def fit(
     data: DataFolder = None,
     weights: Weights = None,
     device: Device = "auto",
+    output: ModelFormat = "torch",
     store: StoreAt = STORE,
     artifacts: Artifacts = None,
     cache: Cache = None,
@@ -100,7 +106,7 @@ def fit(
     with new_folder(to) as folder, _data_of(name, runs[0], data, device, where) as images:
         check_weights(next(iter(runs[0].trainings.values())).spec, weights)
         training = images.bar("training on all classes")
-        said, difference = fit_model(opened, runs, images, folder, training=training)
+        said, difference = fit_model(opened, runs, images, folder, training=training, onnx=output == "onnx")
     say(said)
     _say_exported(to, difference)
 

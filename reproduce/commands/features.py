@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from reproduce.commands.export import new_folder
-from reproduce.commands.options import STORE, Cache, Device, Skip, Weights
+from reproduce.commands.options import STORE, Cache, Device, MinImages, Skip, Weights
 from reproduce.errors import InputError
 from reproduce.storage import storage_paths
 from reproduce.terminal import say
@@ -26,6 +26,7 @@ def extract(
     resize: Annotated[int, typer.Option("--resize", min=8, help="Pixels of the shorter side.")] = 256,
     crop: Annotated[int, typer.Option("--crop", min=8, help="Pixels of the centre crop.")] = 224,
     skip_broken_images: Skip = False,
+    min_images: MinImages = None,
     device: Device = "auto",
     cache: Cache = None,
 ) -> None:
@@ -50,7 +51,7 @@ def extract(
         raise InputError(f"--crop {crop} is larger than --resize {resize}; make it smaller, or give a larger --resize")
     name = trunk if trunk in TRUNKS or ":" in trunk else f"timm:{trunk}"
     images = ImageSettings(resize=resize, crop=crop)
-    choice = DataChoice(name=FOLDER, root=data, skip_broken_images=skip_broken_images)
+    choice = DataChoice(name=FOLDER, root=data, skip_broken_images=skip_broken_images, min_images=min_images)
     where, kept = check_device(device), storage_paths(STORE, cache=cache).cache
     with new_folder(to) as folder, Bars() as bars:
         spec = identified_trunk(TrunkSpec(name=name, frozen=True), weights)

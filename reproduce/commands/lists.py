@@ -12,6 +12,7 @@ from reproduce.errors import unknown
 from reproduce.terminal import say, show_rows
 
 _LATEST_FAILURES = 5
+_RATES = "range of these rates"
 
 
 def experiments() -> None:
@@ -35,10 +36,14 @@ def methods(
     """List the methods, or show the card of one with its source, and what decides a fair comparison with others."""
     from reproduce.config.method_card import card_file, card_names
     from reproduce.config.open_method import checked_card, load_card
+    from results.spec.method import LOSS_LR
 
     if name is not None:
-        _, hashed, recipe = checked_card(name)  # Fails if it cannot be used.
-        facts = {} if recipe is None else {f"# {what}: ": value for what, value in recipe.words().items()}
+        card, hashed, recipe = checked_card(name)  # Fails if it cannot be used.
+        words = {} if recipe is None else recipe.words()
+        if rate := card.search.get(LOSS_LR):
+            words[_RATES] = f"{rate.low} to {rate.high}; in the suite's cards {_rates_of_cards()}"
+        facts = {f"# {what}: ": value for what, value in words.items()}
         for line in card_file(name).read_text(encoding="utf-8").rstrip("\n").splitlines():
             if not line.startswith(tuple(facts)):  # A card that began as a printed one has the facts of that one.
                 say(line)
@@ -49,11 +54,21 @@ def methods(
         return
     rows = []
     for card in map(load_card, card_names()):
-        loss = "-" if card.loss is None else card.loss.name
+        loss = "-" if card.method.loss is None else card.method.loss.name
         searched = ", ".join(target.removeprefix("loss.") for target in card.search) or "-"
-        rows.append((card.key, card.title, loss, str(card.batch.samples_per_class), searched))
+        rows.append((card.key, card.title, loss, str(card.method.batch.samples_per_class), searched))
     show_rows("methods", ("method", "title", "loss", "images per class", "searched"), rows, whole={"method"})
     say("`reproduce methods NAME` shows the whole card of one.")
+
+
+def _rates_of_cards() -> str:
+    """Count the ranges in which the suite's cards search the learning rate of a loss's own parameters."""
+    from reproduce.config.method_card import card_file, card_names, read_card
+    from results.spec.method import LOSS_LR
+
+    cards = [read_card(card_file(name)) for name in card_names()]
+    counts = Counter(f"{rate.low} to {rate.high}" for card in cards if (rate := card.search.get(LOSS_LR)))
+    return ", ".join(f"{ends} ({count})" for ends, count in counts.most_common())
 
 
 def datasets() -> None:
@@ -88,11 +103,11 @@ def status(store: StoreAt = STORE) -> None:
     if starts:
         columns = ("experiment", "identity", "methods", "searches x trials", "last started", "runs")
         started = [
-            (one.name, one.identity, ", ".join(one.summary.methods), one.plan, one.last_started[:19], str(one.runs))
+            (one.name, one.identity, ", ".join(one.summary.rows), one.plan, one.last_started[:19], str(one.runs))
             for one in starts
         ]
         show_rows("experiments, the latest first", columns, started, whole={"identity"})
-        say("Commands take an identity in place of a name, which means its latest experiment.")
+        say("Commands take an identity in place of a name, which means its latest finished experiment.")
     if trained := versions(opened.database):
         rows = [
             (one.method, one.source, str(one.trainings), one.last[:19], ", ".join(one.experiments) or "-")

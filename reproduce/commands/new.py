@@ -1,5 +1,6 @@
 """`new method`: writes a method card and a loss to start from."""
 
+import keyword
 import sys
 from importlib import resources
 from importlib.util import find_spec
@@ -19,6 +20,9 @@ KINDS = {
     "proxy": "the loss learns vectors of the classes, whose rate is searched; 1 image of a class in a batch",
     "pairs": "the loss compares images with each other and learns nothing itself; 4 images of a class in a batch",
 }
+
+_TAKEN = {"all", "best", "none", "null", "true", "false", "na", "nan"}
+"""What `--compare` takes beside methods, what YAML reads as no text, and what tables read as a missing value."""
 
 
 @app.command()
@@ -54,6 +58,8 @@ def write_method(name: str, to: Path, kind: str) -> tuple[Path, Path]:
 
     if not (name.isidentifier() and name.isascii()):
         raise InputError(f"{name}: use letters, digits and underscores for the name of a method, such as my_loss")
+    if keyword.iskeyword(name) or name.lower() in _TAKEN:
+        raise InputError(f"{name}: has another meaning in Python, YAML, tables or options; choose another name")
     if name in card_names():
         raise InputError(f"{name}: there is a method of this name already; choose another name")
     card, loss = to / f"{name}.yaml", to / f"{name}.py"

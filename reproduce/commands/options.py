@@ -34,6 +34,10 @@ DataFolders = Annotated[
 ]
 Subset = Annotated[bool, typer.Option("--subset", help="Accept a folder with only a part of the published dataset.")]
 Skip = Annotated[bool, typer.Option("--skip-broken-images", help="Leave out images that cannot be decoded.")]
+MinImages = Annotated[
+    int | None,
+    typer.Option("--min-images", min=2, help="Leave out classes with fewer images, of a folder of your own."),
+]
 Weights = Annotated[
     Path | None, typer.Option("--weights", help="File with the trunk's weights, or the folder that holds it.")
 ]
@@ -68,6 +72,14 @@ Format = Annotated[
 ]
 
 STORE = "runs/store.sqlite"
+
+
+def check_min_images(dataset: str, min_images: int | None) -> None:
+    """Refuse `--min-images` for a dataset whose publisher, or whose labels, give its classes."""
+    from results.spec.data_choice import FOLDER
+
+    if min_images is not None and dataset != FOLDER:
+        raise InputError(f"--min-images: dataset {dataset} keeps all its classes; leave the option out")
 
 
 @dataclass(frozen=True)

@@ -24,10 +24,10 @@ from reproduce.terminal import say, show_rows
 from results.wording import in_words
 
 if TYPE_CHECKING:
-    from protocols.setup import Setup
+    from protocols.datasets.splits import FoldClasses
+    from protocols.study import Study
     from reproduce.run.session import Session
     from results.spec.search_settings import SearchSettings
-    from results.spec.training_spec import FoldSpec
     from results.store.store import Store
 
 _LARGE = 0.1
@@ -94,12 +94,12 @@ def plan(
 def plans_of(session: Session, store: Store | None) -> list[MethodPlan]:
     """Plan each method of an opened experiment. The store is only read; None where there is none yet."""
     plans = []
-    for key, study in session.studies(store.searches if store else None).items():
+    for study in session.studies(store.searches if store else None).values():
         names = [] if store is None else session.protocol.foreseeable(study)
-        steps = max(_steps(study.setup, kind) for kind in session.protocol.kinds(study))
+        steps = max(_steps(study, kind) for kind in session.protocol.kinds(study))
         plans.append(
             MethodPlan(
-                title=session.titles[key],
+                title=study.row.title,
                 trainings=session.protocol.trainings_of(study) - study.skipped(),
                 in_store=0 if store is None else len(store.finished_folds(names)),
                 steps=steps,
@@ -124,13 +124,11 @@ def expectation(
     return f"{counts}; at most {needed} of training at {rate:g} a second, {workers} at a time"
 
 
-def _steps(setup: Setup, spec: FoldSpec) -> int:
-    from protocols.datasets.splits import classes_of
-
-    if spec.method.loss is None:
+def _steps(study: Study, classes: FoldClasses) -> int:
+    if study.method.loss is None:
         return 0
-    training_images = len(setup.dataset.images.of_classes(classes_of(spec).train))
-    return spec.conditions.training.max_epochs * spec.conditions.training.steps_per_epoch(training_images)
+    training = study.setup.conditions.training
+    return training.max_epochs * training.steps_per_epoch(len(study.setup.dataset.images.of_classes(classes.train)))
 
 
 def show_plan(plans: Sequence[MethodPlan], rate: float | None, workers: int, session: Session) -> None:
@@ -167,7 +165,7 @@ def show_needs(session: Session) -> None:
     except TrunkError:  # A run says what is missing.
         return
     weights = sum(tensor.numel() * tensor.element_size() for tensor in network.values())
-    kept = sum(s.n_runs * s.setup.folds for s in session.studies().values() if s.method.method.loss is not None)
+    kept = sum(s.row.runs * s.setup.folds for s in session.studies().values() if s.method.loss is not None)
     if (size := weights * kept / 1e9) >= _LARGE:
         needs.append(f"{size:.1f} GB of disk for {kept} checkpoints")
     if needs:

@@ -93,7 +93,7 @@ def run(
                 break
         done = f"{made} trainings made in {in_words(time.perf_counter() - started)}"
         _say_end(session, finished, f"{done}, {finished.found} found in the store")
-        methods += len(session.titles)
+        methods += len(session.plan.rows)
         failed |= {f"{session.name}, {key}": str(error) for key, error in finished.failed.items()}
     if failed:
         reasons = "; ".join(f"{method}: {reason}" for method, reason in failed.items())

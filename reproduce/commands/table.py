@@ -12,7 +12,7 @@ import typer
 
 from reproduce.commands.options import STORE, Format, StoreAt
 from reproduce.errors import InputError, read_text, unknown
-from reproduce.storage import existing_store, opened_store
+from reproduce.storage import existing_store, opened_store, own_name
 from reproduce.terminal import print_table, say
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ def table(
 ) -> None:
     """Draw a published table beside your own runs, or a table of an experiment in the store.
 
-    A name means the latest experiment of this name; `reproduce status` lists the identities of all. An experiment with
-    several panels gets one table per panel.
+    A name means the latest finished experiment of this name; `reproduce status` lists the identities of all. An
+    experiment with several panels gets one table per panel.
     """
     from results.published.tables import published_tables
 
@@ -73,13 +73,15 @@ def table(
     elif what == "published" or (what is None and name in published):
         _show(_published(name, store), output, notes, columns, rows)
     else:
-        for measured in _measured(name, store, f"published tables ({', '.join(published)})"):
+        for label, measured in _measured(name, store, f"published tables ({', '.join(published)})"):
             if output == "json" and what in (None, "results") and not (compare or columns or rows):
                 sys.stdout.write(measured.without_trainings().to_json())
             elif what == "sentences":
                 _say_sentences(measured, compare, latex=output == "latex")
             else:
-                _show(_drawn(measured, what or "results", output, compare), output, notes, columns, rows)
+                drawn = _drawn(measured, what or "results", output, compare)
+                labelled = replace(drawn, label=f"{label} {what or 'results'} {compare or ''}")
+                _show(labelled, output, notes, columns, rows)
 
 
 def _say_sentences(measured: MeasuredExperiment, compare: str | None, *, latex: bool) -> None:
@@ -122,17 +124,23 @@ _CHOSEN_LATER = (
 )
 
 
-def _measured(name: str, store_location: str, published: str) -> Iterator[MeasuredExperiment]:
-    from reproduce.outputs.find_runs import find_experiments
+def _measured(name: str, store_location: str, published: str) -> Iterator[tuple[str, MeasuredExperiment]]:
+    """Yield the experiments of a name, each with the beginning of its tables' labels: its name and identity."""
+    from reproduce.outputs.find_runs import find_experiments, later_starts
     from reproduce.outputs.tables import RECORD, named_sources
     from results.store.experiment_results import MeasuredExperiment
 
     if name.endswith(RECORD):
-        yield from (source.measured for source in named_sources(None, [name]))
+        yield from ((source.name, source.measured) for source in named_sources(None, [name]))
         return
     store = opened_store(store_location, hint=f"; {published} need none")
-    for experiment in find_experiments(store, [name], f"; there are also {published}"):
-        yield MeasuredExperiment.from_store(store, experiment.fingerprint, trainings=True)
+    found = find_experiments(store, [name], f"; there are also {published}")
+    if not any(one.fingerprint.startswith(name) for one in found):
+        for line in later_starts(store, found):
+            typer.echo(line, err=True)
+    for experiment in found:
+        label = own_name(experiment.name, experiment.fingerprint)
+        yield label, MeasuredExperiment.from_store(store, experiment.fingerprint, trainings=True)
 
 
 def _drawn(measured: MeasuredExperiment, kind: str, output: str, compare: str | None) -> Table:
@@ -231,8 +239,12 @@ def board(
     from reproduce.outputs.tables import latest_sources, named_sources, write_board
 
     opened = existing_store(store)
-    boards, left_out = boards_of(named_sources(opened, name) if name else latest_sources(opened))
-    for line in left_out:
+    sources = named_sources(opened, name) if name else latest_sources(opened)
+    drawn = [one for one in sources if compare in one.trained] or sources
+    without = [] if drawn is sources else [one for one in sources if compare not in one.trained]
+    lacking = [f"{one.name} ({one.place}) is not drawn: it has no {compare}" for one in without]
+    boards, left_out = boards_of(drawn)
+    for line in (*lacking, *left_out):
         typer.echo(line, err=True)
     if not boards:
         raise InputError("no two datasets can stand on one board; run an experiment on a second one, or import one")

@@ -24,10 +24,10 @@ from reproduce.config.strict_yaml import (
     validated,
 )
 from reproduce.errors import InputError
-from results.records.experiment_summary import ExperimentSummary
+from results.spec.component import relative_name
 from results.spec.conditions import trained_trunk_defaults
 from results.spec.experiment_spec import CARD_FILES, FREE_SETTINGS, Experiment, is_among
-from results.spec.training_spec import relative_name
+from results.spec.plan import Plan
 from results.spec.trunk_spec import WEIGHT_FILES
 from results.values import Record
 
@@ -100,8 +100,10 @@ def _validated(
     content = with_sweeps(path, where, content)
     experiment = validated(Experiment, content, f"{path}: {where}".removesuffix(": "))
     _check_rows(f"{path}: {where}", experiment, named)
-    settings = with_overrides(experiment.model_dump(mode="json"), overrides)
-    changed = validated(Experiment, settings, f"options on top of {path.name}")
+    changed = experiment
+    if overrides:
+        settings = with_overrides(experiment.model_dump(mode="json"), overrides)
+        changed = validated(Experiment, settings, f"options on top of {path.name}")
     if (primary := changed.primary) is None:
         return changed
     if primary.compare in changed.changes and primary.compare not in changed.comparable_rows():
@@ -261,7 +263,7 @@ def _replaced(settings: Mapping[str, Any], key: str, parts: list[str], value: ob
     return {**settings, first: value}
 
 
-def deviations(name: str, summary: ExperimentSummary) -> tuple[str, ...]:
+def deviations(name: str, summary: Plan) -> tuple[str, ...]:
     """Say in phrases how an experiment was run differently from the suite's file of its name.
 
     Only what decides a number counts: further or fewer methods, the number of reproductions and of searches, the seed

@@ -100,8 +100,8 @@ def _in_one_line(error: ValidationError, model: type[BaseModel] | None) -> str:
 
 
 def _described(error: Any, model: type[BaseModel] | None) -> str:
-    # Files have the conditions of an experiment beside its other settings.
-    place = error["loc"][1:] if error["loc"][:1] == ("conditions",) else error["loc"]
+    # Files have the conditions of an experiment, or the method of a card, beside the other settings.
+    place = error["loc"][1:] if error["loc"][:1] in (("conditions",), ("method",)) else error["loc"]
     key = ".".join(str(part) for part in place)
     if error["type"] == "extra_forbidden":
         near = get_close_matches(str(place[-1]), _keys(model) - {place[-1]}, 1, cutoff=0.7)

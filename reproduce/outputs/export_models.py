@@ -27,9 +27,9 @@ from protocols.trunks.embedding_model import weights_with_trunk, without_publish
 from protocols.users_code.kept import remember_kept_sources
 from reproduce.errors import InputError, WorkFailedError
 from reproduce.outputs.find_runs import StoredRun
-from reproduce.outputs.portable_model import SEEN, write_json, write_portable
+from reproduce.outputs.portable_model import SEEN, check_onnx, write_json, write_portable
 from reproduce.run.open_data import OpenedData
-from results.answer.answer_question import answer_frame, answer_on
+from results.answer.answer_question import answer_frame, intervals_on
 from results.answer.answers import Answer
 from results.answer.question import question_of
 from results.records.artifacts import contents_path, read_contents, weights_path
@@ -51,13 +51,15 @@ UNTESTED = (
 _OF_A_FOLD = {*("fold", "split", "train_classes", "validation_classes", "n_classes", "checkpoint_epoch", "fingerprint")}
 
 
-def export_model(store: Store, run: StoredRun, folds: Sequence[int], folder: Path) -> float:
+def export_model(store: Store, run: StoredRun, folds: Sequence[int], folder: Path, *, onnx: bool = False) -> float:
     """Write the best model of a fold, or those of several folds as one, as `write_portable` does.
 
     The embeddings of several are those of the concatenated scores.
     """
     trainings = [run.training(fold) for fold in folds]
     specs = [training.spec for training in trainings]
+    if onnx:
+        check_onnx(specs[0])
     first, *others = [spec.model_dump(mode="json") for spec in specs]
     description: dict[str, Any] = {
         **run_description(run),
@@ -82,7 +84,7 @@ def export_model(store: Store, run: StoredRun, folds: Sequence[int], folder: Pat
         table, used = read_contents(contents), set[int]().union(*map(used_classes, specs))
         table[table["rank"].isin(used)].to_csv(folder / SEEN, index=False, columns=["class", "sha256"])
     weights = [weights_with_trunk(spec, kept_weights(store, run, spec)) for spec in specs]
-    return write_portable(specs, weights, description, folder)
+    return write_portable(specs, weights, description, folder, onnx=onnx)
 
 
 def expected_score(store: Store, run: StoredRun, kind: EmbeddingKind) -> str:
@@ -103,7 +105,7 @@ def _said(found: Answer, method: str, kind: EmbeddingKind) -> Iterator[str]:
     scores = [
         f"{HEADLINE_METRICS.get(metric, metric)} {percent(one.mean, one.half_width)} %"
         for metric in metrics
-        if (one := answer_on(found, metric, kind).intervals.get(method))
+        if (one := intervals_on(found, metric, kind).get(method))
     ]
     unit = counted(len(values.units), "search" if values.planned.searches else "run")
     yield (
@@ -225,6 +227,8 @@ def fit_model(
     data: OpenedData,
     folder: Path,
     training: Progress | None = None,
+    *,
+    onnx: bool = False,
 ) -> tuple[str, float]:
     """Train the setting of some runs on all classes and write the model, as `export_model` writes that of a fold.
 
@@ -234,12 +238,15 @@ def fit_model(
         data: The data that they were trained on.
         folder: Where to write.
         training: Called with the number of iterations that are done, and that of all.
+        onnx: Whether to write it as ONNX as well.
 
     Returns:
         What was trained, in words, and the largest difference of the exported embeddings to the suite's.
     """
     run = runs[0]
     like = run.trainings[min(run.trainings)].spec
+    if onnx:
+        check_onnx(like)
     normalization = models_normalization(store, like)
     dataset = data.of_training(like, run.start.summary.experiment, f"that {run.called} was tested on")
     trainings = [one for each in runs for one in each.trainings.values()]
@@ -263,7 +270,8 @@ def fit_model(
         "provenance": trained.result.provenance.model_dump(mode="json"),
     }
     dataset.contents.to_csv(folder / SEEN, index=False, columns=["class", "sha256"])
-    difference = write_portable([spec], [weights_with_trunk(spec, trained.weights)], description, folder)
+    weights = [weights_with_trunk(spec, trained.weights)]
+    difference = write_portable([spec], weights, description, folder, onnx=onnx)
     of_what = f"all {classes} classes ({samples:,} {samples_word(like.dataset)})"
     if like.method.loss is None:
         return f"the setting of search {run.record.search + 1}, computed from {of_what}; nothing is trained", difference

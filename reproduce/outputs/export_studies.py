@@ -1,6 +1,6 @@
 """Writes the searches of an experiment as studies of Optuna, for its plots and the dashboard."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -9,11 +9,12 @@ import optuna
 import sqlalchemy as sa
 from optuna.trial import FrozenTrial, TrialState
 
-from protocols.search.space import SearchParameter
+from protocols.search.proposals import distribution_of
 from reproduce.errors import InputError, writing_to
 from results.atomic_files import atomic_file
 from results.records.records import FoldResult
 from results.records.trials import Trial
+from results.spec.range import Range, space_of
 from results.store.searches import StoredStudy
 from results.store.store import Start, Store
 
@@ -75,18 +76,18 @@ def _storage(file: Path) -> Iterator[optuna.storages.RDBStorage]:
 
 
 def _trials(stored: StoredStudy, store: Store | None = None) -> list[FrozenTrial]:
-    space = [SearchParameter.model_validate(parameter) for parameter in stored.identity["space"]]
+    space = space_of(stored.identity["space"])
     trials = [trial for trial in stored.trials if trial.state != "running"]
     known = store.fold_results({name for trial in trials for name in trial.trainings}) if store else {}
     return [_trial(trial, space, [known[name] for name in trial.trainings if name in known]) for trial in trials]
 
 
-def _trial(trial: Trial, space: list[SearchParameter], folds: list[FoldResult]) -> FrozenTrial:
+def _trial(trial: Trial, space: Mapping[str, Range], folds: list[FoldResult]) -> FrozenTrial:
     attributes = {"trainings": list(trial.trainings), **({"reason": trial.reason} if trial.reason else {})}
     raced = {"expected": trial.score} if trial.state == "raced" else {}
     made = optuna.trial.create_trial(
         params=trial.setting,
-        distributions={parameter.target: parameter.distribution() for parameter in space},
+        distributions={target: distribution_of(one) for target, one in space.items()},
         state=_STATES[trial.state],
         value=None if raced else trial.score,
         intermediate_values=dict(enumerate(trial.fold_scores)),

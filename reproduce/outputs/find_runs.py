@@ -1,7 +1,7 @@
 """Finds experiments, runs and trainings in a store by the names of experiment, method, run and fold.
 
-Experiments of one name can differ in methods, trials or anything else. A name means the one that was started last; its
-identity, or the beginning of it, means one of them.
+Experiments of one name can differ in methods, trials or anything else. A name means the one that was started last of
+those that are finished, or of all if none is; its identity, or the beginning of it, means one of them.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,8 @@ from reproduce.config.experiment_file import load_experiments
 from reproduce.config.strict_yaml import short_name
 from reproduce.errors import InputError, unknown
 from results.records.records import FoldResult, RunRecord
-from results.store.store import Start, Store
+from results.store.store import Start, Store, meant_by_name
+from results.wording import counted
 
 _FEWEST_DIGITS = 4
 
@@ -41,11 +42,12 @@ class StoredRun:
 def find_experiments(store: Store, names: Sequence[str], hint: str = "") -> list[Start]:
     """Find experiments: each by a NAME, a NAME/PANEL, the path of an experiment file, or an identity of `status`.
 
-    A name means the latest experiment of this name. That of a file with panels gives all its panels in the store,
-    sorted. The beginning of an identity is enough if it has four digits and only one experiment's begins so.
+    A name means the latest finished experiment of this name, or the latest if none is finished. That of a file with
+    panels gives all its panels in the store, sorted. The beginning of an identity is enough if it has four digits and
+    only one experiment's begins so.
     """
     starts = store.starts()
-    latest = {start.name: start for start in reversed(starts)}
+    latest = meant_by_name(starts)
     found: dict[str, Start] = {}
     for name in names:
         current = short_name(name)
@@ -57,6 +59,17 @@ def find_experiments(store: Store, names: Sequence[str], hint: str = "") -> list
             raise unknown(f"no experiment {name!r} in {store.url}", name, latest, "status", hint)
         found |= {match.fingerprint: match for match in matches}
     return list(found.values())
+
+
+def later_starts(store: Store, shown: Sequence[Start]) -> list[str]:
+    """Say which later starts of the same names are not shown, because they are not finished."""
+    return [
+        f"{start.name}: this is the finished experiment {one.identity}; {start.identity} was started later and has "
+        f"{start.runs} of {counted(start.summary.runs, 'run')}, give this identity to see it"
+        for one in shown
+        for start in store.starts()
+        if one.finished and not start.finished and start.name == one.name and start.last_started > one.last_started
+    ]
 
 
 def find_experiment(store: Store, name: str) -> Start:

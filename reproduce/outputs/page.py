@@ -24,9 +24,10 @@ from results.atomic_files import write_atomically
 from results.findings.experiment import answer_of
 from results.records.artifacts import FigureData, figure_data_path
 from results.records.trials import Trial
+from results.spec.component import SourceName
 from results.spec.data_choice import EMBEDDED
 from results.spec.experiment_spec import CARD_FILES, Experiment
-from results.spec.training_spec import SourceName, sources_of_training
+from results.spec.training_spec import sources_of_training
 from results.store.experiment_results import MeasuredExperiment
 from results.store.searches import StoredStudy
 from results.store.store import Start, Store
@@ -94,12 +95,13 @@ def gather(name: str, fingerprint: str, store: Store, found: Answer | None = Non
         answer=found,
         figure_data=figure_data,
         unreadable=tuple(unreadable),
-        searches=histories(store.searches.of_experiment(fingerprint), summary.methods, summary.trials),
+        searches=histories(store.searches.of_experiment(fingerprint), summary.titles, summary.trials),
         commands=rerun_commands(name, measured),
         published=published_settings(measured),
         deviations=deviations(name, summary),
-        sources={key: MethodSource(card.source, card.papers) for key, card in suite_cards(summary.methods).items()},
+        sources={key: MethodSource(card.source, card.papers) for key, card in suite_cards(summary.rows).items()},
         made=drawn_line(f" from experiment {fingerprint} of the store"),
+        label=own_name(name, fingerprint),
     )
 
 

@@ -1,8 +1,11 @@
-"""Writes models that run without this suite: torch's exported programs (`.pt2`) and state dicts."""
+"""Writes models that run without this suite: torch's exported programs (`.pt2`), state dicts, and ONNX on demand."""
 
 import json
+import logging
+import warnings
 from collections.abc import Sequence
 from importlib import resources
+from importlib.util import find_spec
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -25,10 +28,17 @@ from reproduce.errors import InputError
 from reproduce.run.tasks import write_tensors
 from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import NO_TRUNK
+from results.wording import first_line, listed
 
 TOLERANCE = 1e-5
 """Largest difference between an entry of the suite's embeddings and the same entry of an exported model's."""
 
+ONNX_PACKAGES = ("onnx", "onnxscript", "onnxruntime")
+
+_LARGEST_ONNX = 2**31 - 2**26
+"""Bytes of weights that fit into one ONNX file beside the graph: a message of protobuf has less than 2 GiB."""
+
+_PICTURES = "torch.stack([preprocess(Image.open(file)) for file in files])"
 _OF_PICTURES = "torch\nfrom PIL import Image\nfrom preprocess import preprocess"
 
 _CHANNELS = 3
@@ -99,21 +109,37 @@ def write_portable(
     weights: Sequence[dict[str, Tensor]],
     description: dict[str, Any],
     folder: Path,
+    *,
+    onnx: bool = False,
 ) -> float:
     """Write models as one, which `description` describes, and return the largest difference to the suite's embeddings.
 
     The files are `model.pt2`, the model as torch's exported program, with normalization; `model.pt`, its state dict, or
     those of an ensemble by `fold_0` and so on; `model.json`, its description; `NOTE.txt`, what it is and how it is
-    used; and for images `preprocess.py`, what makes its input from a picture.
+    used; and for images `preprocess.py`, what makes its input from a picture. `onnx` adds `model.onnx`; `check_onnx`
+    says before whether that is possible.
     """
     model = portable_model(specs, weights, description["normalization"])
     states = {f"fold_{spec.fold}": state for spec, state in zip(specs, weights, strict=True)}
     write_tensors(folder / "model.pt", states if len(specs) > 1 else weights[0])
     write_json(folder / "model.json", description)
-    (folder / "NOTE.txt").write_text(f"{description['note']}\n\n{_use_of(specs[0])}", encoding="utf-8")
+    note = f"{description['note']}\n\n{_use_of(specs[0])}{_use_of_onnx(specs[0]) if onnx else ''}"
+    (folder / "NOTE.txt").write_text(note, encoding="utf-8")
     if specs[0].conditions.trunk.name != NO_TRUNK:
         _write_preprocessing(specs[0], folder / "preprocess.py")
-    return write_program(model, folder / "model.pt2")
+    difference = write_program(model, folder / "model.pt2")
+    return max(difference, write_onnx(model, folder / "model.onnx")) if onnx else difference
+
+
+def check_onnx(spec: FoldSpec) -> None:
+    """Raise InputError if a model of this specification cannot be written as ONNX."""
+    if missing := [package for package in ONNX_PACKAGES if find_spec(package) is None]:
+        raise InputError(f"--format onnx needs {listed(missing)}: pip install -e '.[onnx]'")
+    if spec.conditions.training.precision == "amp":
+        raise InputError(
+            f"{spec.method.name}: its model was trained with amp, and computes in bfloat16, for which ONNX Runtime has "
+            "no convolutions; leave out --format onnx"
+        )
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
@@ -126,11 +152,21 @@ def _use_of(spec: FoldSpec) -> str:
     inputs, modules = "features", "torch"
     meaning = "`features` are float32 or float16 (n, c), the rows of the features file."
     if spec.conditions.trunk.name != NO_TRUNK:
-        inputs, modules = "torch.stack([preprocess(Image.open(file)) for file in files])", _OF_PICTURES
+        inputs, modules = _PICTURES, _OF_PICTURES
         meaning = "`files` are pictures, which `preprocess` resizes and crops. The model normalises their colours."
     return (
         f'import {modules}\nmodel = torch.export.load("model.pt2").module()\nembeddings = model({inputs})\n\n'
         f"{meaning} Embeddings are normalised, float32 (n, d).\n"
+    )
+
+
+def _use_of_onnx(spec: FoldSpec) -> str:
+    """Return the lines that load and use a model as ONNX."""
+    inputs, modules = (_PICTURES, f", {_OF_PICTURES}") if spec.conditions.trunk.name != NO_TRUNK else ("features", "")
+    return (
+        f"\nAs ONNX, which takes arrays of numpy, and features in float32 only:\n\nimport onnxruntime{modules}\n"
+        f'session = onnxruntime.InferenceSession("model.onnx")\n'
+        f'(embeddings,) = session.run(None, {{"inputs": {inputs}{".numpy()" if modules else ""}}})\n'
     )
 
 
@@ -152,15 +188,54 @@ def write_program(model: NormalizedModel, path: Path) -> float:
     The result is the largest difference between two entries of the embeddings of random inputs. InputError is raised if
     it is larger than `TOLERANCE`.
     """
-    # Two inputs, because torch takes a size of 1 for a constant.
-    program = torch.export.export(model, (model.random_inputs(2),), dynamic_shapes=({0: torch.export.Dim("n")},))
-    torch.export.save(program, path)
+    torch.export.save(_exported(model), path)
     inputs = model.random_inputs(5)
-    # torch's maximum is NaN if one entry is.
-    difference = float((model(inputs) - torch.export.load(path).module()(inputs)).abs().max())
+    return _difference(model(inputs), torch.export.load(path).module()(inputs), "in torch.export")
+
+
+def write_onnx(model: NormalizedModel, path: Path) -> float:
+    """Write a model as ONNX for batches of any size, and compare ONNX Runtime's embeddings as `write_program` does.
+
+    The input is called `inputs`, the output `embeddings`. Weights too large for one file are in a second one beside it.
+    """
+    import onnxruntime
+
+    size = sum(tensor.nbytes for tensor in model.state_dict().values())
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # It warns of packages that the model does not use.
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # torch warns of its own code.
+            program = _exported(model)
+            torch.onnx.export(
+                program,
+                (),
+                path,
+                input_names=["inputs"],
+                output_names=["embeddings"],
+                external_data=size > _LARGEST_ONNX,
+                verbose=False,
+            )
+        session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+        batches = [model.random_inputs(number) for number in (1, 5)]
+        found = [torch.from_numpy(session.run(None, {"inputs": batch.numpy()})[0]) for batch in batches]
+    except Exception as error:  # Exporter and runtime raise many kinds, by the operation that they do not know.
+        raise InputError(
+            f"the model cannot be written as ONNX: {type(error).__name__} ({first_line(error)}); leave --format out"
+        ) from error
+    return max(_difference(model(batch), rows, "as ONNX") for batch, rows in zip(batches, found, strict=True))
+
+
+def _exported(model: NormalizedModel) -> torch.export.ExportedProgram:
+    # Two inputs, because torch takes a size of 1 for a constant.
+    return torch.export.export(model, (model.random_inputs(2),), dynamic_shapes=({0: torch.export.Dim("n")},))
+
+
+def _difference(ours: Tensor, theirs: Tensor, how: str) -> float:
+    """Return the largest difference between two entries, NaN if one entry is; raise InputError if it is too large."""
+    difference = float((ours - theirs).abs().max())
     if not difference <= TOLERANCE:
         raise InputError(
-            f"the model in torch.export differs from the suite's by {difference:.1e}, more than {TOLERANCE:.0e}; "
+            f"the model {how} differs from the suite's by {difference:.1e}, more than {TOLERANCE:.0e}; "
             "nothing is written"
         )
     return difference

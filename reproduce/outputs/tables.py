@@ -4,6 +4,7 @@ The experiments of a board come from a store and from records.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import JsonValue, ValidationError
@@ -54,7 +55,7 @@ def kept_experiments() -> list[StoredExperiment]:
 def published_settings(measured: MeasuredExperiment) -> dict[str, dict[str, JsonValue]]:
     """The hyperparameters that the suite's cards give as published for an experiment's dataset, by method."""
     summary = measured.summary
-    return {key: card.published.get(summary.dataset, {}) for key, card in suite_cards(summary.methods).items()}
+    return {key: card.published.get(summary.dataset, {}) for key, card in suite_cards(summary.rows).items()}
 
 
 def compared_by(measured: MeasuredExperiment, compare: str | None) -> Answer:
@@ -129,7 +130,9 @@ def _with_runs(store: Store, start: Start) -> Iterator[Source]:
 def write_board(board: Board, compare: str, folder: Path, made: str) -> list[Path]:
     """Write a board's tables in all formats, and its page; return the files, the page first."""
     texts = {"index.html": board_page(board, compare, made)}
-    for name, table in (("ranking", ranking_table(board)), ("pairs", pairs_table(board, compare))):
+    on = " ".join(dataset.title for dataset in board.datasets)
+    for name, drawn in (("ranking", ranking_table(board)), ("pairs", pairs_table(board, compare))):
+        table = replace(drawn, label=f"board {on} {name} {compare}")
         texts |= {f"{name}.{suffix}": WRITERS[form](table) for form, suffix in FILES.items()}
     with writing_to(folder):
         for name, text in texts.items():

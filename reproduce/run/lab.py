@@ -1,23 +1,20 @@
 """The lab of a run: looks up what the store has, makes what is missing on the executor, and stores every outcome.
 
-Each search of each method is a thread that follows its protocol. They all ask one lab, so that no worker is idle while
-one of them waits for the last fold of a trial. The main thread gives the tasks to the executor and stores what comes.
-
-Searches wait for the futures of their works. So a work leaves `_works` only when its future is done, whatever fails.
+A protocol is a function that asks a lab. Where an outcome is missing, the lab raises `Missing`. The loop here makes it
+and asks the protocol again, which finds everything up to there. So all searches go on side by side in one thread, and
+no worker is idle while one of them waits for the last fold of a trial.
 """
 
 import errno
-import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
-from itertools import count
 from typing import Protocol
 
 from protocols.datasets.splits import SplitError
 from protocols.evaluation.evaluate_run import test_data
-from protocols.jobs import EvaluateJob, Job, Lab, Outcome, TrainJob
+from protocols.jobs import EvaluateJob, Job, Lab, Missing, Outcome, TrainJob
 from protocols.setup import Setup
 from protocols.training.build_method import MethodError, RefusedError
 from protocols.trunks.trunk_entry import TrunkError
@@ -60,15 +57,17 @@ class MethodSearch:
     number: int = 0
 
 
+Key = tuple[str, bool]
+
+
 @dataclass(eq=False)
 class _Work:
-    """A job that is not in the store, the calls that wait for it with their methods, and how often it has failed."""
+    """A job that is not in the store, the searches that wait for it, and how often it has failed."""
 
     job: Job
     setup: Setup
-    search: int
-    calls: list[tuple[str, int]] = field(default_factory=list)
-    outcome: "Future[Outcome]" = field(default_factory=Future)
+    number: int
+    wanted_by: "list[MethodLab]" = field(default_factory=list)
     failures: int = 0
 
     @property
@@ -76,7 +75,7 @@ class _Work:
         """The job's name in messages."""
         job = self.job
         what = f"fold {job.spec.fold}" if isinstance(job, TrainJob) else f"test of {job.run_name}"
-        return f"{self.calls[0][0]}, {what}"
+        return f"{self.wanted_by[0].search.method}, {what}"
 
 
 class SharedLab:
@@ -104,12 +103,10 @@ class SharedLab:
     ) -> None:
         self.store, self.executor, self.observers, self.experiment = store, executor, observers, experiment
         self.test_curves, self.say = test_curves, say
-        self._lock, self._news = threading.RLock(), threading.Event()
-        self._works: dict[tuple[str, bool], _Work] = {}
-        self._waiting: deque[_Work] = deque()
+        self._works: dict[Key, _Work] = {}
+        self._waiting: list[_Work] = []
         self._running: dict[Future[TaskResult], _Work] = {}
-        self._calls = count()
-        self._ended = False
+        self._errors: dict[Key, RefusedError | WorkFailedError] = {}
 
     def run(
         self, searches: Iterable[MethodSearch], after_round: Callable[[int], None] = lambda rounds: None
@@ -127,64 +124,54 @@ class SharedLab:
             WorkFailedError: No method can go on; everything finished before is in the store.
             KeyboardInterrupt: Somebody asked this process to stop.
         """
-        searches, following = list(searches), dict[Future[object], MethodSearch]()
-        rounds = 0
-        with ThreadPoolExecutor(max(1, len(searches)), thread_name_prefix="search") as threads:
-            try:
-                for search in searches:
-                    following[threads.submit(search.follow, MethodLab(self, search))] = search
-                for future in following:
-                    future.add_done_callback(lambda _: self._news.set())
-                while not all(future.done() for future in following):
-                    self._begin_waiting()
-                    self._news.wait(_LOOK_SECONDS)
-                    self._news.clear()
-                    self._collect()
-                    interrupts.stop_if_requested()
-                    _failed(following)
-                    left = [search.number for future, search in following.items() if not future.done()]
-                    if left and (complete := min(left)) > rounds:
-                        rounds = complete
-                        after_round(rounds)
-            finally:
-                self._end()
-        return _failed(following)
+        left = [MethodLab(self, search) for search in searches]
+        failed: dict[str, RefusedError | WorkFailedError] = {}
+        ready, rounds = deque(left), 0
+        while left:
+            if ready:
+                one = ready.popleft()
+                try:
+                    one.search.follow(one)
+                    left.remove(one)
+                except Missing as missing:
+                    self._want(one, missing.jobs)
+                except (RefusedError, WorkFailedError) as error:
+                    failed.setdefault(one.search.method, error)
+                    left.remove(one)
+            self._begin_waiting()
+            self._collect(0.0 if ready else _LOOK_SECONDS)
+            interrupts.stop_if_requested()
+            ready.extend(one for one in left if not one.missing and one not in ready)
+            if left and (complete := min(one.search.number for one in left)) > rounds:
+                rounds = complete
+                after_round(rounds)
+        return failed
 
-    def ask(self, search: MethodSearch, jobs: Sequence[Job]) -> "list[Future[Outcome]]":
-        """Return futures of the jobs' outcomes, which the store may have. Calls that ask for one job share its future.
+    def found(self, one: "MethodLab", job: Job) -> Outcome | None:
+        """Return a job's outcome if the store has it; raise the error that it failed with in this run."""
+        if (error := self._errors.get(_key(job))) is not None:
+            raise error
+        outcome = stored_outcome(self.store, job)
+        if outcome is not None:
+            self._deliver(one, job, outcome, from_store=True)
+        return outcome
 
-        If a job fails, those of the call that have not begun, and that no other call waits for, fail with it.
-        """
-        with self._lock:
-            if self._ended or interrupts.requested():
-                raise interrupts.StopRequest
-            call = search.method, next(self._calls)
-            return [self._future(search, call, job) for job in jobs]
-
-    def _future(self, search: MethodSearch, call: tuple[str, int], job: Job) -> "Future[Outcome]":
-        if (stored := stored_outcome(self.store, job)) is not None:
-            self._deliver(search.method, job, stored, from_store=True)
-            future: Future[Outcome] = Future()
-            future.set_result(stored)
-            return future
-        work = self._works.get(_key(job))
-        if work is None:
-            work = self._works[_key(job)] = _Work(job, search.setup, search.number)
-            self._waiting.append(work)
-            self._news.set()
-        work.calls.append(call)
-        return work.outcome
+    def _want(self, one: "MethodLab", jobs: Sequence[Job]) -> None:
+        for job in jobs:
+            key = _key(job)
+            work = self._works.get(key)
+            if work is None:
+                work = self._works[key] = _Work(job, one.search.setup, one.search.number)
+                self._waiting.append(work)
+            if key not in one.missing:
+                one.missing[key] = work
+                work.wanted_by.append(one)
 
     def _begin_waiting(self) -> None:
-        while len(self._running) < self.executor.workers and not interrupts.requested():
-            with self._lock:
-                if not self._waiting:
-                    return
-                work = min(self._waiting, key=lambda work: work.search)
-                self._waiting.remove(work)
-            future = self.executor.submit(self._task(work.setup, work.job))
-            self._running[future] = work
-            future.add_done_callback(lambda _: self._news.set())
+        while self._waiting and len(self._running) < self.executor.workers and not interrupts.requested():
+            work = min(self._waiting, key=lambda work: work.number)
+            self._waiting.remove(work)
+            self._running[self.executor.submit(self._task(work.setup, work.job))] = work
 
     def _task(self, setup: Setup, job: Job) -> Task:
         artifacts, dataset, split = self.store.artifacts, setup.dataset, setup.split
@@ -197,30 +184,31 @@ class SharedLab:
         figures = figure_data_path(artifacts, job.fingerprint) if job.run == job.search == 0 else None
         return EvaluateTask(job, test_data(dataset, split), paths, figures, dataset.class_names)
 
-    def _collect(self) -> None:
-        done = [future for future in self._running if future.done()]
+    def _collect(self, seconds: float) -> None:
+        done, _ = wait(self._running, seconds, FIRST_COMPLETED)
         # Successes first: a failure may end the run, and finished work must be stored before that.
         for future in sorted(done, key=lambda future: future.exception() is not None):
             work, error = self._running.pop(future), future.exception()
-            with self._lock:
-                if error is None:
-                    self._finish(work, future.result())
-                elif not interrupts.requested():
-                    self._handle(work, error)
+            if error is None:
+                self._finish(work, future.result())
+            elif not interrupts.requested():
+                self._handle(work, error)
 
     def _finish(self, work: _Work, result: TaskResult) -> None:
-        outcome = put_outcome(self.store, work.called, work.job, result)
-        for number, (method, _) in enumerate(work.calls):
-            self._deliver(method, work.job, outcome, from_store=number > 0)
-        work.outcome.set_result(outcome)
-        del self._works[_key(work.job)]
+        outcome, key = put_outcome(self.store, work.called, work.job, result), _key(work.job)
+        for number, one in enumerate(work.wanted_by):
+            self._deliver(one, work.job, outcome, from_store=number > 0)
+            del one.missing[key]
+        del self._works[key]
 
-    def _deliver(self, method: str, job: Job, outcome: Outcome, *, from_store: bool) -> None:
+    def _deliver(self, one: "MethodLab", job: Job, outcome: Outcome, *, from_store: bool) -> None:
+        if not one.remember(job, outcome):
+            return
         if isinstance(outcome, RunRecord) and self.experiment is not None:
             assert isinstance(job, EvaluateJob)
-            self.store.enlist(self.experiment, method, outcome, job.study)
+            self.store.enlist(self.experiment, one.search.method, outcome, job.study)
         for observer in self.observers:
-            observer.job_done(method, job, outcome, from_store=from_store)
+            observer.job_done(one.search.method, job, outcome, from_store=from_store)
 
     def _handle(self, work: _Work, error: BaseException) -> None:
         """Store a failure, and try the job again, fail those who wait for it, or end the run."""
@@ -242,50 +230,39 @@ class SharedLab:
             self.store.put_failure(work.job.fingerprint, f"{work.called}: {reason}")
             work.failures += 1
             if work.failures < ATTEMPTS:
-                self._waiting.appendleft(work)
+                self._waiting.insert(0, work)
             else:
                 often = f"failed {ATTEMPTS} times, last with {reason}"
                 remedy = "everything finished is kept, run the same command to try again"
                 self._fail(work, WorkFailedError(f"{work.called}: {often}; {remedy}"))
 
-    def _fail(self, work: _Work, error: BaseException) -> None:
-        """Fail those who wait for a job, and with it the jobs that only they wait for."""
-        for other in [other for other in self._waiting if set(other.calls) <= set(work.calls)]:
-            self._waiting.remove(other)
-            self._forget(other, error)
-        self._forget(work, error)
-
-    def _forget(self, work: _Work, error: BaseException) -> None:
-        if not work.outcome.done():
-            work.outcome.set_exception(error)
-        self._works.pop(_key(work.job), None)
-
-    def _end(self) -> None:
-        """Let the next call of every search raise, and those under way too."""
-        with self._lock:
-            self._ended = True
-            self._waiting.clear()
-            for work in list(self._works.values()):
-                self._forget(work, interrupts.StopRequest())
-
-
-def _failed(following: dict[Future[object], MethodSearch]) -> dict[str, RefusedError | WorkFailedError]:
-    """Return why searches that have ended found nothing, by method; raise what no search may end with."""
-    failed: dict[str, RefusedError | WorkFailedError] = {}
-    for future, search in following.items():
-        error = future.exception() if future.done() else None
-        if isinstance(error, RefusedError | WorkFailedError):
-            failed.setdefault(search.method, error)
-        elif error is not None:
-            raise error
-    return failed
+    def _fail(self, work: _Work, error: RefusedError | WorkFailedError) -> None:
+        """Keep why a job failed, and drop the jobs that have not begun and that only those wait for who need it."""
+        key = _key(work.job)
+        self._errors[key] = error
+        del self._works[key]
+        for one in work.wanted_by:
+            del one.missing[key]
+            for other_key, other in [*one.missing.items()]:
+                if other in self._waiting:
+                    del one.missing[other_key]
+                    other.wanted_by.remove(one)
+                    if not other.wanted_by:
+                        self._waiting.remove(other)
+                        del self._works[other_key]
 
 
 class MethodLab:
-    """The lab as one search sees it."""
+    """The lab as one search sees it.
+
+    Attributes:
+        search: The search.
+        missing: What it waits for.
+    """
 
     def __init__(self, shared: SharedLab, search: MethodSearch) -> None:
-        self._shared, self._search = shared, search
+        self.search, self.missing = search, dict[Key, _Work]()
+        self._shared, self._seen, self._known = shared, set[Key](), dict[Key, Outcome]()
 
     def train(self, jobs: Sequence[TrainJob]) -> list[FoldResult]:
         """As `Lab.train`."""
@@ -295,12 +272,25 @@ class MethodLab:
         """As `Lab.test`."""
         return [outcome for outcome in self._made(jobs) if isinstance(outcome, RunRecord)]
 
+    def remember(self, job: Job, outcome: Outcome) -> bool:
+        """Keep an outcome for the next time that the protocol asks; return whether it is the first time.
+
+        Trainings of trials are left to the store: there are many, and a trial that has a score asks for none again.
+        """
+        key = _key(job)
+        if isinstance(job, EvaluateJob) or job.run is not None or job.chooses_epoch:
+            self._known[key] = outcome
+        is_first = key not in self._seen
+        self._seen.add(key)
+        return is_first
+
     def _made(self, jobs: Sequence[Job]) -> list[Outcome]:
-        futures = self._shared.ask(self._search, jobs)
-        wait(futures)
-        return [future.result() for future in futures]
+        outcomes = {_key(job): self._known.get(_key(job)) or self._shared.found(self, job) for job in jobs}
+        if missing := [job for job in jobs if outcomes[_key(job)] is None]:
+            raise Missing(missing)
+        return [outcome for job in jobs if (outcome := outcomes[_key(job)]) is not None]
 
 
-def _key(job: Job) -> tuple[str, bool]:
+def _key(job: Job) -> Key:
     """A training that makes no checkpoint is other work than one that does."""
     return job.fingerprint, isinstance(job, TrainJob) and job.run is None

@@ -13,13 +13,14 @@ from typing import Any
 
 import optuna
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.trial import BaseTrial
 from pydantic import JsonValue
 
 from protocols.jobs import Lab, TrainJob
-from protocols.search.proposals import rounded
-from protocols.search.space import SearchParameter
+from protocols.search.proposals import distribution_of, rounded
 from protocols.training.build_method import MethodError, RefusedError
 from protocols.training.check_method import check_method
+from protocols.trunks.trunk_entry import RANDOM
 from reproduce.config.experiment_file import check_own_name, load_experiments
 from reproduce.errors import InputError
 from reproduce.run.devices import check_device, default_workers
@@ -29,11 +30,12 @@ from reproduce.run.session import Session, open_session
 from reproduce.storage import storage_paths
 from results.records.records import FoldResult, RunRecord
 from results.records.trials import Trial, mean_of
-from results.spec.hyperparameters import HyperparameterError, values_at
+from results.spec.method import HyperparameterError
+from results.spec.range import Range
 
 _LOG = logging.getLogger(__name__)
 
-Suggest = Callable[[optuna.Trial], dict[str, JsonValue]]
+Suggest = Callable[[BaseTrial], dict[str, JsonValue]]
 
 
 class Objective:
@@ -92,31 +94,38 @@ class Objective:
         self.workers = workers or default_workers(self.device)
         self.session: Session = open_session(name, opened, storage_paths(store).absolute(), device=self.device)
         self.key, self.study = [*self.session.studies().items()][-1]  # A variant comes behind its method.
-        if suggest is None and not self.study.space:
+        if suggest is None and not self.study.row.ranges:
             raise InputError(f"{method}: has no search space; give suggest=, a function that suggests a setting")
-        self.suggest = suggest or (lambda trial: {p.target: suggested(trial, p) for p in self.study.space})
-        self._known: set[str] = {parameter.target for parameter in self.study.space}
+        self.suggest = suggest or (
+            lambda trial: {target: suggested(trial, target, one) for target, one in self.study.row.ranges.items()}
+        )
+        self._known: set[str] = set(self.study.row.ranges)
         self._executor, self._lock = LocalProcesses(self.device, self.workers), threading.Lock()
         weakref.finalize(self, self._executor.close)
 
-    def __call__(self, trial: optuna.Trial) -> float:
+    def __call__(self, trial: BaseTrial) -> float:
         """Train the folds of a trial's setting. NaN, which fails the trial, if the method refuses the setting.
+
+        Args:
+            trial: One of a study's. A finished one, such as `study.best_trial`, or a `FixedTrial` with its parameters
+                and its number, gives its value again, from the trainings in the store.
 
         Raises:
             InputError: The study minimises or has several objectives, or the method has no such hyperparameter.
             optuna.TrialPruned: The study's pruner ends the trial.
             WorkFailedError: A training failed too often for another reason.
         """
-        directions = [direction.name.lower() for direction in trial.study.directions]
+        study = getattr(trial, "study", None)  # Finished and fixed trials have none.
+        directions = [direction.name.lower() for direction in study.directions] if study else ["maximize"]
         if directions != ["maximize"]:
             raise InputError(
                 f"the study's directions are {', '.join(directions)}; MAP@R is one value to maximise: "
                 'optuna.create_study(direction="maximize")'
             )
-        setting = rounded(self.suggest(trial), self.study.space)
+        setting = rounded(self.suggest(trial), self.study.row.ranges)
         self._check_names(setting)
         trial.set_user_attr("setting", setting)
-        asked = Trial(number=trial.number, setting={**self.study.method.given, **setting})
+        asked = Trial(number=trial.number, setting={**self.study.row.given, **setting})
         jobs = [TrainJob(spec) for spec in self.study.specs(asked)]
         folds: list[FoldResult] = []
         # As many folds at a time as there are workers. The pruner sees them in order, whatever their number.
@@ -156,16 +165,20 @@ class Objective:
         """
         check_own_name(name, f"name {name!r}")
         self._check_names(setting)
-        template, targets = self.study.method, [parameter.target for parameter in self.study.space]
-        own = zip(targets, values_at(template.method, targets), strict=True)
-        given = {target: value for target, value in own if value is not None} | template.given | dict(setting)
-        fixed = template.model_copy(update={"method": template.at(given), "space": (), "given": given})
-        planned = replace(self.study, method=fixed, budget=replace(self.study.budget, trials=0))
+        row, method = self.study.row, self.study.method
+        own = {target: value for target, value in method.values_of(row.ranges).items() if value is not None}
+        given = {**own, **row.given, **setting}
         experiment = self.session.experiment.with_search(trials=0, searches=1)
         experiment = experiment.model_copy(update={"settings": {self.key: given}})
-        titles = {self.key: self.session.titles[self.key]}
-        session = replace(self.session, name=name, experiment=experiment, titles=titles, planned={self.key: planned})
-        session.store.put_experiment(session.fingerprint, name, session.summary())
+        fixed = row.model_copy(update={"method": method.at(given), "ranges": {}, "given": given})
+        planned = fixed.with_budget(
+            experiment.search,
+            experiment.reproductions,
+            untrained_weights=experiment.conditions.trunk.weights == RANDOM,
+        )
+        plan = self.session.plan.model_copy(update={"experiment": experiment, "rows": {self.key: planned}})
+        session = replace(self.session, name=name, plan=plan)
+        session.store.put_experiment(session.fingerprint, name, session.plan)
         self._run(partial(session.protocol.run, session.studies()[self.key]), session.fingerprint)
         return session.store.experiment_runs(session.fingerprint)
 
@@ -178,7 +191,7 @@ class Objective:
         except RefusedError:  # A value that the method does not take fails its trial.
             return
         except (MethodError, HyperparameterError) as error:
-            known = ", ".join(parameter.target for parameter in self.study.space)
+            known = ", ".join(self.study.row.ranges)
             raise InputError(f"{error}; the card searches {known}, and optimizer.lr is the network's rate") from None
         self._known |= setting.keys()
 
@@ -195,9 +208,9 @@ class Objective:
             raise failed[self.key]
 
 
-def suggested(trial: optuna.Trial, parameter: SearchParameter) -> JsonValue:
+def suggested(trial: BaseTrial, target: str, one: Range) -> JsonValue:
     """Let a trial of Optuna choose a value from the range of a hyperparameter."""
-    target, range_ = parameter.target, parameter.distribution()
+    range_ = distribution_of(one)
     if isinstance(range_, CategoricalDistribution):
         return trial.suggest_categorical(target, range_.choices)
     if isinstance(range_, IntDistribution):

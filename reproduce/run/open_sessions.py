@@ -13,7 +13,6 @@ from protocols.datasets.dataset_registry import entry_of
 from protocols.datasets.listing import DataError
 from protocols.machine.processes import run_in_subprocess
 from protocols.metrics.metric_registry import check_metric_names, try_metric
-from protocols.search.space import MethodTemplate, SearchParameter, corners
 from protocols.study import Study
 from protocols.training.build_method import RefusedError
 from protocols.training.first_step import NothingLearnedError, try_first_step
@@ -29,7 +28,9 @@ from reproduce.storage import StoragePaths, existing_store
 from reproduce.terminal import say
 from results.findings.experiment import handicaps
 from results.spec.experiment_spec import Experiment
-from results.spec.training_spec import FoldSpec, sources_of
+from results.spec.method import Method, sources_of
+from results.spec.range import Range, corners, middle_of
+from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import NO_TRUNK
 from results.store.versions import versions
 from results.wording import counted, listed
@@ -83,7 +84,7 @@ def open_sessions(
         with Bars() as bars:
             session = open_session(key, experiment, where, bars, weights, outline=plan, device=device)
         sessions.append(session)
-    found = [finding.sentences for session in sessions for finding in handicaps(session.summary())]
+    found = [finding.sentences for session in sessions for finding in handicaps(session.plan)]
     found += [remark for session in sessions for remark in _equal_methods(session)]
     for remark in dict.fromkeys((*check_settings(sessions), *found, *_changed_sources(sessions, where))):
         say(f"note: {remark}")
@@ -94,16 +95,16 @@ def _equal_methods(session: Session) -> Iterator[str]:
     """Say which methods differ in nothing but values that their searches replace."""
     alike: dict[str, list[str]] = {}
     for key, study in session.studies().items():
-        if study.method.space and study.budget.trials and not session.defaults:
-            searched = study.method.at(study.method.middle()).model_copy(update={"name": ""})
-            alike.setdefault(repr((searched, study.method.space, study.setup.conditions)), []).append(key)
+        if study.row.ranges and not session.plan.defaults:
+            searched = study.method.at(middle_of(study.row.ranges)).model_copy(update={"name": ""})
+            alike.setdefault(repr((searched, study.row.ranges, study.setup.conditions)), []).append(key)
     for keys in (several for several in alike.values() if len(several) > 1):
         yield f"{listed(keys)} are one method: their cards differ at most in values that the search replaces"
 
 
 def _changed_sources(sessions: Sequence[Session], where: StoragePaths) -> Iterator[str]:
     """Say which classes of users have another source than all their trainings in the store."""
-    methods = [study.method.method for session in sessions for study in session.studies().values()]
+    methods = [study.method for session in sessions for study in session.studies().values()]
     used = [(method.name, source) for method in methods for source in sources_of(method)]
     store = existing_store(str(where.store)) if used else None
     stored = versions(store.database) if store else []
@@ -133,7 +134,7 @@ def check_settings(sessions: Sequence[Session]) -> tuple[str, ...]:
         studies = session.studies()
         for key in sorted(session.experiment.search.ranges.keys() - studies.keys()):
             remarks[f"search.ranges: {key} is no searched method here"] = None
-        if session.defaults and min(session.experiment.search.searches, session.experiment.reproductions) < 2:
+        if session.plan.defaults and min(session.experiment.search.searches, session.experiment.reproductions) < 2:
             remarks["search.default: what tuning gains takes --searches 2 and --reproductions 2, or more"] = None
         for key, study in studies.items():
             trunk = study.setup.conditions.trunk
@@ -156,12 +157,12 @@ def check_settings(sessions: Sequence[Session]) -> tuple[str, ...]:
 
 
 def _remarks_on(session: Session, study: Study) -> tuple[str, ...]:
-    spec = session.protocol.kinds(study)[0]
-    if study.method.method.loss is None:
+    spec = study.setup.example(study.method, session.protocol.kinds(study)[0])
+    if study.method.loss is None:
         return _discriminants(spec)
     of_training = (spec.conditions.training, embedding_size_of(spec), study.setup.training_data(spec).train_targets)
-    first_steps = study.method, study.space, of_training
-    if sources_of(study.method.method):
+    first_steps = study.method, study.row.ranges, of_training
+    if sources_of(study.method):
         return tuple(run_in_subprocess(_try_there, known_sources(), *first_steps))
     return _try(*first_steps)
 
@@ -180,12 +181,12 @@ def _try_there(sources: Mapping[str, UsersSource], *first_step: Any) -> tuple[st
     return _try(*first_step)
 
 
-def _try(method: MethodTemplate, space: Sequence[SearchParameter], of_training: tuple[Any, ...]) -> tuple[str, ...]:
+def _try(method: Method, space: Mapping[str, Range], of_training: tuple[Any, ...]) -> tuple[str, ...]:
     """Try the middle of all ranges, then settings that together have every end and choice.
 
     Where such a setting is refused, each of its values is tried alone, and those that are refused are named.
     """
-    middle = method.middle()
+    middle = middle_of(space)
     remarks = try_first_step(method.at(middle), *of_training)
     tried = [pair for corner in corners(space) if _refusal(method, corner, of_training) for pair in corner.items()]
     alone = [(target, value, _refusal(method, {**middle, target: value}, of_training)) for target, value in tried]
@@ -194,7 +195,7 @@ def _try(method: MethodTemplate, space: Sequence[SearchParameter], of_training: 
     return remarks
 
 
-def _refusal(method: MethodTemplate, setting: dict[str, JsonValue], of_training: tuple[Any, ...]) -> str | None:
+def _refusal(method: Method, setting: dict[str, JsonValue], of_training: tuple[Any, ...]) -> str | None:
     try:
         try_first_step(method.at(setting), *of_training)
     except NothingLearnedError:

@@ -17,7 +17,7 @@ from reproduce.terminal import output_console, say
 from results.records.frame import scores_of
 from results.records.records import FoldResult, RunRecord
 from results.values import flat
-from results.wording import in_words
+from results.wording import counted, in_words
 
 if TYPE_CHECKING:
     from protocols.images.packing import Progress as Reading
@@ -104,6 +104,7 @@ class RunProgress(Progress):
         self.found: Counter[str] = Counter()
         self._untimed = Counter({key: self.totals[key] for key in self._quick})
         self._best: dict[str, FoldResult] = {}
+        self._without_pairs: set[str] = set()
         timed = {key: self.totals[key] - self._untimed[key] for key in titles}
         self._all = self.add_task("trainings", total=sum(timed.values()), note="")
         self._rows = {key: self.add_task(title, total=timed[key], note="waiting") for key, title in titles.items()}
@@ -116,6 +117,7 @@ class RunProgress(Progress):
             return
         assert not isinstance(job, EvaluateJob)
         (self.found if from_store else self.made)[method] += 1
+        self._say_without_pairs(method, outcome)
         if from_store:
             self._untimed[method] += method not in self._quick
         elif method not in self._quick:
@@ -135,6 +137,19 @@ class RunProgress(Progress):
         if best.best_map_at_r is not None:  # Without validation classes there is none.
             note += f", best fold's validation MAP@R {best.best_map_at_r:.4f} (untrained {best.untrained_map_at_r:.4f})"
         self._note(method, note, log=not from_store and is_whole)
+
+    def _say_without_pairs(self, method: str, result: FoldResult) -> None:
+        """Say once of a method that batches had no two images of a class."""
+        if result.batches_without_pairs and method not in self._without_pairs:
+            self._without_pairs.add(method)
+            batches = f"{result.batches_without_pairs:,} of {counted(result.iterations, 'batch')}"
+            self.console.print(
+                f"{method}: in {batches} of a training no two images are of one class, so a loss on pairs has nothing "
+                "to pull together; give its card batch: {samples_per_class: 2} or more, or take larger batches",
+                highlight=False,
+                markup=False,
+                soft_wrap=True,
+            )
 
     def _note(self, method: str, note: str, *, log: bool) -> None:
         self.update(self._rows[method], note=note)

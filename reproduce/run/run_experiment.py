@@ -20,7 +20,7 @@ from reproduce import interrupts
 from reproduce.run.devices import prepare_process
 from reproduce.run.lab import MethodSearch, SharedLab
 from reproduce.run.progress import RunProgress, Tracking
-from reproduce.run.session import Session, data_of
+from reproduce.run.session import Session
 from reproduce.run.tasks import Executor
 from reproduce.storage import link_latest, only_run_of, own_name
 from reproduce.terminal import output_console, say, show_interim
@@ -53,7 +53,7 @@ def interim_looks(session: Session) -> tuple[str, ...]:
             continue
         may_differ = (*AMOUNTS, *UNNAMED_SETTINGS, "primary")
         same = all(is_among(key, may_differ) for key in summary.experiment.differences(ours))
-        if same and len(session.store.experiment_runs(start.fingerprint)) >= sum(summary.runs.values()) > 0:
+        if same and len(session.store.experiment_runs(start.fingerprint)) >= summary.runs > 0:
             more_searches = planned_now or search.searches < ours.search.searches
             looks.add((search.searches, "search") if more_searches else (summary.reproductions, "run"))
     return tuple(counted(count, unit) for count, unit in sorted(looks))
@@ -95,8 +95,8 @@ def run(session: Session, start: Callable[[], Executor], tracked: Path | None = 
         studies = session.studies(store.searches)
         _keep_what_is_trained_on(session)
         _say_start(session, executor)
-        summary = session.summary().model_copy(update={"interim_looks": interim_looks(session)})
-        store.put_experiment(session.fingerprint, session.name, summary)
+        plan = session.plan.model_copy(update={"interim_looks": interim_looks(session)})
+        store.put_experiment(session.fingerprint, session.name, plan)
         store.searches.enlist(session.fingerprint, {key: _identities(study) for key, study in studies.items()})
         # Settings are proposed in this process, so its threads must not depend on the number of workers either.
         prepare_process(executor.device)
@@ -104,8 +104,8 @@ def run(session: Session, start: Callable[[], Executor], tracked: Path | None = 
         def trainings(key: str) -> int:
             return session.protocol.trainings_of(studies[key]) - studies[key].skipped()
 
-        quick = {key for key, study in studies.items() if study.method.method.loss is None}
-        with RunProgress(trainings, session.titles, session.setup.folds, quick) as progress:
+        quick = {key for key, study in studies.items() if study.method.loss is None}
+        with RunProgress(trainings, session.plan.titles, session.setup.folds, quick) as progress:
             lab = SharedLab(
                 store,
                 executor,
@@ -124,7 +124,7 @@ def run(session: Session, start: Callable[[], Executor], tracked: Path | None = 
             searches = [
                 MethodSearch(key, search.setup, partial(follow, search), number)
                 for key, study in compared_first(studies, planned_question(experiment).compare)
-                for number, search in enumerate(study.searches())
+                for number, search in enumerate(study.searches)
             ]
             failed = lab.run(searches, after_round)
     interrupts.stop_if_requested()
@@ -151,7 +151,7 @@ def compared_first(studies: Mapping[str, Study], compare: str) -> list[tuple[str
 
 
 def _identities(study: Study) -> list[tuple[str, dict[str, JsonValue]]]:
-    return [(search.name, search.identity) for search in study.searches() if search.name is not None]
+    return [(search.name, search.identity) for search in study.searches if search.name is not None]
 
 
 def _say_start(session: Session, executor: Executor) -> None:
@@ -177,8 +177,8 @@ def _say_start(session: Session, executor: Executor) -> None:
 
 def notes_on_data(session: Session) -> list[str]:
     """Say what is not usual about the data: what findings say of them, nested folders, queries."""
-    dataset, data = session.setup.dataset, data_of(session.setup)
-    findings = data_findings(session.experiment, data, split_file=dataset.is_split_given)
+    dataset = session.setup.dataset
+    findings = data_findings(session.experiment, session.plan.data, split_file=dataset.is_split_given)
     notes = [finding.text for finding in findings]
     if nested := [name for name in dataset.class_names if dataset.name == "folder" and "/" in name]:
         notes.append(f"{len(nested)} classes are nested folders, named by their whole path, such as {nested[0]}")
@@ -193,6 +193,7 @@ def write_table(table: Table, session: Session) -> None:
     They carry the experiment's identity; names without it lead to the latest experiment of the name.
     """
     files = table_files(session)
+    table = replace(table, label=f"{own_name(session.name, session.fingerprint)} results")
     for form, path in files.items():
         write_atomically(path, WRITERS[form](with_notes(table, "short") if form == "latex" else table))
     link_latest(session.name, session.fingerprint, session.store, list(files.values()))

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import repeat
 from pathlib import Path
+from typing import Any
+
+from pydantic import JsonValue
 
 from protocols.datasets.dataset import Dataset
 from protocols.datasets.splits import classes_of, drawn_name
@@ -13,24 +16,25 @@ from protocols.evaluation.evaluate_run import test_data
 from protocols.images.samples import LabelledFeatures
 from protocols.protocol_registry import PROTOCOLS, ProtocolEntry
 from protocols.search.proposals import build_sampler, try_sampler
-from protocols.search.space import MethodTemplate, searched_ranges, within_budget
 from protocols.setup import Setup
-from protocols.study import Budget, Study
+from protocols.study import Study
 from protocols.training.closed_forms import most_dimensions
 from protocols.trunks.embedding_model import check_images_fit, embedding_size_of, trunk_width
 from protocols.trunks.trunk_entry import RANDOM
 from protocols.trunks.trunk_registry import identified_trunk
-from reproduce.config.method_card import MethodCard
-from reproduce.config.open_method import load_card, load_variant, open_method
+from reproduce.config.method_card import Card, card_file, read_card
+from reproduce.config.open_method import open_method, variant_card
 from reproduce.errors import InputError, all_of, did_you_mean
 from reproduce.run.open_data import OpenedData, needs_folder
 from reproduce.run.progress import Bars
 from reproduce.storage import StoragePaths, open_store
-from results.records.experiment_summary import ExperimentData, ExperimentSummary
+from results.spec.conditions import Conditions
 from results.spec.data_choice import DrawnSplit, samples_word
 from results.spec.experiment_spec import Experiment
+from results.spec.method import LOSS_LR, NETWORK_LR, Method
+from results.spec.plan import ExperimentData, Plan, Row
+from results.spec.range import Range, within_budget
 from results.spec.search_settings import LOOKS, SearchSettings
-from results.spec.training_spec import MethodSpec
 from results.spec.trunk_spec import NO_TRUNK
 from results.store.searches import Searches
 from results.store.store import Store
@@ -43,95 +47,90 @@ class Session:
 
     Attributes:
         name: The experiment's name in the store.
-        experiment: The experiment's settings.
-        setup: The dataset, its split, and the settings that all methods share.
-        titles: Titles of its methods, by key, in the order of the tables' rows.
-        planned: The study of each method before it has trials, by key.
+        plan: Its rows, with all that their trainings and tables need.
+        setup: The dataset, its split, and the settings that all rows share.
+        setups: Setups of the rows that have conditions of their own, by key.
         paths: Paths of the store, the checkpoints, the decoded images and the output.
-        printed: The scores that the methods' sources print for the dataset, in percent, by method and metric.
-        defaults: The method of each row with default settings, by the row's key.
     """
 
     name: str
-    experiment: Experiment
+    plan: Plan
     setup: Setup
-    titles: Mapping[str, str]
-    planned: Mapping[str, Study]
+    setups: Mapping[str, Setup]
     paths: StoragePaths
-    printed: Mapping[str, dict[str, float]] = field(default_factory=dict)
-    defaults: Mapping[str, str] = field(default_factory=dict)
+    _studies: dict[Searches | None, dict[str, Study]] = field(init=False, default_factory=dict, compare=False)
 
     @cached_property
     def store(self) -> Store:
         """The store, opened once at its first use and made if there is none."""
         return open_store(self.paths)
 
-    @property
+    @cached_property
+    def experiment(self) -> Experiment:
+        """The experiment's settings."""
+        return self.plan.experiment
+
+    @cached_property
     def fingerprint(self) -> str:
         """The fingerprint under which the store keeps the experiment."""
-        return self.experiment.fingerprint(self.name, self.setup.dataset.fingerprint)
+        return self.plan.experiment.fingerprint(self.name, self.setup.dataset.fingerprint)
 
-    @property
+    @cached_property
     def protocol(self) -> ProtocolEntry:
         """The protocol of the experiment's runs."""
-        return PROTOCOLS[self.experiment.protocol]
+        return PROTOCOLS[self.plan.experiment.protocol]
 
     def looks(self) -> Iterator["Session"]:
         """Yield the session at each planned look if it runs until decided, else the session itself."""
-        if not self.experiment.search.until_decided:
+        if not self.plan.experiment.search.until_decided:
             yield self
             return
         for searches in LOOKS:
-            yield replace(self, experiment=self.experiment.with_search(searches=searches))
+            yield replace(self, plan=self.plan.with_searches(searches))
 
     def studies(self, log: Searches | None = None) -> dict[str, Study]:
-        """Return one study per method, by key. The log has the trials; None if there are none yet."""
-        searches = {key: 1 if key in self.defaults else self.experiment.search.searches for key in self.planned}
-        return {
-            key: replace(study, log=log, budget=replace(study.budget, searches=searches[key]))
-            for key, study in self.planned.items()
-        }
-
-    def summary(self) -> ExperimentSummary:
-        """Return the experiment's summary for the store. It is enough to draw the tables without torch."""
-        studies = self.studies()
-        return ExperimentSummary(
-            methods=dict(self.titles),
-            runs={key: study.n_runs for key, study in studies.items()},
-            experiment=self.experiment,
-            data=data_of(self.setup),
-            transductive=tuple(
-                key for key, study in studies.items() if study.method.method.embedder == "test_components"
-            ),
-            ranges={key: ranges for key, study in studies.items() if (ranges := searched_ranges(study.method.space))},
-            printed={key: scores for key, scores in self.printed.items() if scores},
-            defaults=dict(self.defaults),
-            recipes={
-                key: recipe
-                for key, study in studies.items()
-                if (recipe := study.method.recipe) and key not in self.defaults
-            },
-        )
+        """Return one study per row, by key, made once. The log has the trials; None if there are none yet."""
+        if log not in self._studies:
+            search, setups = self.plan.experiment.search, self.setups
+            self._studies[log] = {
+                key: Study(row, setups.get(key, self.setup), search, log) for key, row in self.plan.rows.items()
+            }
+        return self._studies[log]
 
 
-def _title(card: MethodCard, row: Experiment) -> str:
+def _with_defaults(rows: Mapping[str, Row], conditions: Mapping[str, Conditions]) -> dict[str, Row]:
+    """Add a row with the card's own settings for every row that is searched. Its search tries them first."""
+    searched, defaults = dict(rows), {}
+    for key, row in rows.items():
+        if not row.ranges:
+            continue
+        assert row.method is not None
+        if own := default_setting(row.method, row.ranges, conditions[key].training.optimizer.lr):
+            searched[key] = row.model_copy(update={"enqueue": (own, *row.enqueue)})
+        new, method = f"{key}_default", row.method.model_copy(update={"name": f"{key}_default"})
+        named = {"key": new, "title": f"{row.title}, default", "method": method, "default_of": key}
+        without: dict[str, Any] = {"ranges": {}, "enqueue": (), "printed": {}, "recipe": None}
+        defaults[new] = row.model_copy(update={**named, **without})
+    return searched | defaults
+
+
+def _title(row: Row, own: Experiment) -> str:
     """Return the title of a row. Rows of features come from no trunk of ours, so none was left untrained."""
-    return "Features as given" if card.key == "untrained" and row.conditions.trunk.name == NO_TRUNK else card.title
+    return "Features as given" if row.key == "untrained" and own.conditions.trunk.name == NO_TRUNK else row.title
 
 
-def _with_defaults(session: Session) -> Session:
-    """Add a row with the card's own settings for every method that is searched. Its search tries them first."""
-    titles, planned = dict(session.titles), dict(session.planned)
-    defaults = {f"{key}_default": key for key, study in planned.items() if study.method.space}
-    for row, key in defaults.items():
-        study, method = planned[key], planned[key].method
-        titles[row] = f"{titles[key]}, default"
-        if own := method.default_setting(study.setup.conditions.training.optimizer.lr):
-            planned[key] = replace(study, enqueue=(own, *study.enqueue))
-        renamed = method.method.model_copy(update={"name": row})
-        unsearched = method.model_copy(update={"method": renamed, "space": ()})
-        planned[row] = replace(study, method=unsearched, budget=replace(study.budget, trials=0))
-    return replace(session, titles=titles, planned=planned, defaults=defaults)
+def default_setting(method: Method, ranges: Mapping[str, Range], network_lr: float) -> dict[str, JsonValue]:
+    """Return a method's own values of what is searched, without those that are not set or outside their range.
+
+    Args:
+        method: The method with a value for every hyperparameter.
+        ranges: What is searched, by target.
+        network_lr: The network's learning rate where the method has none; parameters of a loss take it too.
+    """
+    lr = network_lr if method.optimizer.lr is None else method.optimizer.lr
+    rates = {NETWORK_LR: lr, LOSS_LR: lr if method.loss_optimizer.lr is None else method.loss_optimizer.lr}
+    own = {target: rates.get(target, value) for target, value in method.values_of(ranges).items()}
+    return {target: value for target, value in own.items() if ranges[target].holds(value)}
 
 
 def open_session(
@@ -166,24 +165,26 @@ def open_session(
     elif experiment.conditions.trunk.name != NO_TRUNK:
         untrained = experiment.conditions.trunk.model_copy(update={"weights": RANDOM})  # A plan needs no weights.
         check_images_fit(untrained, experiment.conditions.images.crop)
-    rows = {card.key: experiment.for_row(card.key) for card in cards}
-    methods = dict(all_of(cards, lambda card: (card.key, open_method(rows[card.key], card))))
-    _check_search(search, methods)
-    for key, row in rows.items():
-        check_components(setup_of(row, data.images(row)), methods[key].method)
+    own = {card.key: experiment.for_row(card.key) for card in cards}
+    opened = dict(all_of(cards, lambda card: (card.key, open_method(own[card.key], card))))
+    _check_search(search, opened)
+    for key, row in opened.items():
+        check_components(setup_of(own[key], data.images(own[key])), row)
     setup = setup_of(experiment, data.seen_by(experiment))
-    setups = {key: setup_of(rows[key], data.seen_by(rows[key])) for key in rows if key in experiment.changes}
-    budget, options = Budget(search.trials, experiment.reproductions), (search.racing, search.enqueue)
-    planned = {
-        key: Study(setups.get(key, setup), method, budget, search.sampler, None, *options)
-        for key, method in methods.items()
-    }
+    setups = {key: setup_of(own[key], data.seen_by(own[key])) for key in own if key in experiment.changes}
     _check_depths(setup, experiment)
-    titles = distinct({card.key: _title(card, rows[card.key]) for card in cards})
-    dataset = experiment.dataset.name
-    printed = {c.key: {str(metric): score for metric, score in c.printed.get(dataset, {}).items()} for c in cards}
-    session = Session(name, experiment, setup, titles, planned, where, printed)
-    return _with_defaults(session) if search.default else session
+    titles = distinct({key: _title(row, own[key]) for key, row in opened.items()})
+    rows = {
+        key: row.model_copy(update={"title": titles[key], "enqueue": search.enqueue}) for key, row in opened.items()
+    }
+    if search.default:
+        rows = _with_defaults(rows, {key: one.conditions for key, one in own.items()})
+        setups |= {key: setups[row.default_of] for key, row in rows.items() if row.default_of in setups}
+    drawn = experiment.conditions.trunk.weights == RANDOM
+    planned = {
+        key: row.with_budget(search, experiment.reproductions, untrained_weights=drawn) for key, row in rows.items()
+    }
+    return Session(name, Plan(experiment=experiment, rows=planned, data=data_of(setup)), setup, setups, where)
 
 
 def _check_depths(setup: Setup, experiment: Experiment) -> None:
@@ -196,23 +197,23 @@ def _check_depths(setup: Setup, experiment: Experiment) -> None:
             raise InputError(f"{metric}: the test has only {references} references, so every query would be right")
 
 
-def _check_search(search: SearchSettings, methods: Mapping[str, MethodTemplate]) -> None:
+def _check_search(search: SearchSettings, rows: Mapping[str, Row]) -> None:
     """Let the sampler propose settings of every space, and check that enqueued values are within them."""
-    spaces = [within_budget(method.space, search.trials)[0] for method in methods.values() if method.space]
-    known = {parameter.target for space in spaces for parameter in space}
+    spaces = [within_budget(row.ranges, search.trials)[0] for row in rows.values() if row.ranges]
+    known = {target for space in spaces for target in space}
     given = [("search.enqueue", setting) for setting in search.enqueue]
     if isinstance(fixed := search.sampler.arguments.get("fixed_params"), dict):  # Of Optuna's PartialFixedSampler.
         given += [("search.sampler: fixed_params", {target: value}) for target, value in fixed.items()]
     for place, setting in given if spaces else ():
-        if not any(setting.keys() <= {parameter.target for parameter in space} for space in spaces):
+        if not any(setting.keys() <= space.keys() for space in spaces):
             unknown = [target for target in setting if target not in known]
             fault = f"there is no searched {unknown[0]!r}" if unknown else f"no method searches {listed([*setting])}"
             meant = did_you_mean(unknown[0], known) if unknown else ""
             searched = f"{meant}searched here are {', '.join(sorted(known))}"
             raise InputError(f"{place}: {fault}; {searched}; correct it or take it out")
-        for parameter in (parameter for space in spaces for parameter in space if parameter.target in setting):
-            if not parameter.holds(value := setting[parameter.target]):
-                what = f"{place}: {parameter.target} {value}"
+        for target, one in ((target, one) for space in spaces for target, one in space.items() if target in setting):
+            if not one.holds(value := setting[target]):
+                what = f"{place}: {target} {value}"
                 raise InputError(f"{what} is outside its range; set search.ranges, or take it out")
     if search.sampler.name != "GPSampler":
         for space in spaces:
@@ -226,9 +227,10 @@ def _with_width(experiment: Experiment, dataset: Dataset) -> Experiment:
     return experiment.with_conditions(trunk=trunk)
 
 
-def _cards(experiment: Experiment) -> tuple[MethodCard, ...]:
+def _cards(experiment: Experiment) -> tuple[Card, ...]:
     """Load the cards of an experiment's methods and variants; raise InputError if a method is named twice."""
-    cards = (*all_of(experiment.methods, load_card), *all_of(experiment.variants, load_variant))
+    cards = (*all_of(experiment.methods, lambda name: read_card(card_file(name))),)
+    cards += (*all_of(experiment.variants, variant_card),)
     keys = [card.key for card in cards]
     if repeated := [key for key in keys if keys.count(key) > 1]:
         raise InputError(f"method {repeated[0]!r} is named twice; name it once")
@@ -262,22 +264,25 @@ def data_of(setup: Setup) -> ExperimentData:
     )
 
 
-def check_components(setup: Setup, method: MethodSpec) -> None:
+def check_components(setup: Setup, row: Row) -> None:
     """Check that there are enough images, classes and features for a closed form or for the embedder's start.
 
     A training or test would notice too, but only after the features of all images are computed.
     """
+    method, models = row.method, 1
+    assert method is not None
+    embedder = method.computed_embedder if method.loss is None else setup.conditions.embedder
+    if method.embedder != "test_components" and not embedder.is_computed:
+        return
     images, samples = setup.dataset.images, samples_word(setup.dataset.name)
-    specs, models = setup.fold_specs(method, "search", 0), 1
+    specs = setup.fold_specs(method, "search", 0)
     if method.embedder == "test_components":
         models, most = setup.folds, len(images.of_classes(setup.split.test)) - 1
         limit = f"the test has only {most + 1} test {samples}, which have at most {most} principal components"
-    elif specs[0].embedder.is_computed:
+    else:
         width = trunk_width(setup.conditions.trunk)
         counts = [len(images.of_classes(classes_of(spec).train)) for spec in specs]
         most, limit = min(map(most_dimensions, specs, counts, repeat(width), repeat(samples)))
-    else:
-        return
     if (needed := min(map(embedding_size_of, specs)) * models) > most:
         raise InputError(
             f"{method.name}: {limit}, fewer than the {needed} dimensions that are asked; give --set "

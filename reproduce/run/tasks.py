@@ -22,7 +22,8 @@ from protocols.users_code.sources import UsersSource, known_sources, remember_so
 from results.atomic_files import is_sound, write_atomically
 from results.records.artifacts import last_epoch_path, weights_path
 from results.records.records import CIRCUMSTANCES, FoldResult, RunRecord, TestCurve
-from results.spec.training_spec import FoldSpec, SourceName, sources_of_training
+from results.spec.component import SourceName
+from results.spec.training_spec import FoldSpec, sources_of_training
 from results.store.store import Store
 
 _LOG = logging.getLogger(__name__)

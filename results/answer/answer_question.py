@@ -1,6 +1,6 @@
 """From a frame of scores and a question to the answer."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,6 +10,7 @@ import pandas as pd
 
 from results.answer.answers import Answer
 from results.answer.compare import compare, compare_at_looks, gains_over
+from results.answer.intervals import Interval
 from results.answer.question import PAIRED, Planned, Question, Unit
 from results.answer.table_caveats import findings_of_scores
 from results.answer.typical import intervals_of, method_values
@@ -107,6 +108,20 @@ def answer_on(found: Answer, metric: str, embeddings: str, alpha: float | None =
     if key not in found.others:
         found.others[key] = replace(answer_frame(found.frame, question), measured=found.measured)
     return found.others[key]
+
+
+def runs_on(found: Answer, metric: str, embeddings: str) -> Runs:
+    """Return the values of another score of the frame, by method and search."""
+    return _runs(found.frame, found.question.on(metric, embeddings))
+
+
+def intervals_on(found: Answer, metric: str, embeddings: str) -> Mapping[str, Interval]:
+    """Return mean and interval of every method in another score of the frame, without comparing the methods in it."""
+    question = found.question.on(metric, embeddings)
+    if question is found.question:
+        return found.intervals
+    runs = _runs(found.frame, question)
+    return intervals_of(question, runs, method_values(question, runs))
 
 
 def other_models(found: Answer) -> Answer | None:

@@ -14,7 +14,7 @@ import pandas as pd
 from results.answer.intervals import Interval
 from results.answer.question import PAIRED, Question
 from results.answer.values import Finding, MethodValues, Pair, Runs
-from results.records.experiment_summary import LeftOut
+from results.spec.plan import LeftOut
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import ENDLESS, Ends, counted, in_letters, place_words, score_form
 

@@ -13,10 +13,10 @@ from results.answer.deviations import SearchDeviation
 from results.answer.pair_tests import MOST_DEGREES
 from results.answer.question import Planned, Question, question_of
 from results.records.columns import Reading, ScoresError
-from results.records.experiment_summary import ExperimentSummary
 from results.records.frame import PLANNED, QUESTION, ExportedRun
 from results.records.read_scores import read_scores
 from results.records.scores_table import ReadScores
+from results.spec.plan import Plan
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import counted, joined, some
 
@@ -40,9 +40,9 @@ class Audit:
     exported: bool = False
 
 
-def with_questions(summary: ExperimentSummary, runs: Sequence[ExportedRun]) -> list[ExportedRun]:
+def with_questions(summary: Plan, runs: Sequence[ExportedRun]) -> list[ExportedRun]:
     """Write what an experiment asks and what its methods are, as JSON, into its runs for export."""
-    records = tuple(run.record for run in runs if run.record.method in summary.methods)
+    records = tuple(run.record for run in runs if run.record.method in summary.rows)
     question = question_of(MeasuredExperiment(summary, records))
     asked = _QUESTION.dump_json(replace(question, methods={}, experiment=None)).decode()
     planned = {key: _PLANNED.dump_json(own).decode() for key, own in question.methods.items()}

@@ -8,11 +8,11 @@ from typing import Literal, NamedTuple, Self
 
 from results.answer.deviations import SearchDeviation, nearest_search_deviation
 from results.records.columns import ScoreScale
-from results.records.experiment_summary import LeftOut
 from results.records.frame import EmbeddingKind
 from results.records.records import RunRecord
 from results.spec.experiment_spec import Experiment, PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
+from results.spec.plan import LeftOut
 from results.spec.search_settings import LOOKS
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import ENDLESS, Ends, interval_words, score_form, span
@@ -270,15 +270,15 @@ def question_of(measured: MeasuredExperiment) -> Question:
     searches, runs = summary.experiment.search.searches, summary.reproductions
     methods = {
         key: Planned(
-            title,
-            *((searches, runs) if searches > 1 and summary.runs[key] >= searches * runs else (0, summary.runs[key])),
+            row.title,
+            *((searches, runs) if searches > 1 and row.runs >= searches * runs else (0, row.runs)),
             searched=key in searched,
             trained=key not in computed,
             constant=key in summary.constant,
             left_out=left_out.get(key),
             older=key in older,
         )
-        for key, title in summary.methods.items()
+        for key, row in summary.rows.items()
     }
     question = replace(question, methods=methods, defaults=summary.defaults, tested=tested)
     known = question.compare in ("all", "best", *question.compared)

@@ -17,15 +17,15 @@ from results.answer.question import question_of
 from results.answer.values import Finding
 from results.findings.origin import origin_findings
 from results.findings.search import search_findings, training_findings
-from results.records.experiment_summary import ExperimentData, ExperimentSummary
 from results.spec import mlrc_constants
 from results.spec.data_choice import OWN_DATA, DrawnSplit
 from results.spec.experiment_spec import Experiment
+from results.spec.method import BATCHES, LOSS_LR
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.spec.recipe import BATCHES, LOSS_LR, Recipe
+from results.spec.plan import ExperimentData, Plan, Recipe
 from results.spec.trunk_spec import NO_TRUNK
 from results.store.experiment_results import MeasuredExperiment
-from results.wording import counted, joined, listed, percent, span
+from results.wording import counted, few, joined, listed, percent, span
 
 
 def answer_of(measured: MeasuredExperiment, compare: str | None = None) -> Answer:
@@ -60,14 +60,14 @@ def _findings(found: Answer) -> Iterator[Finding]:
     yield from origin_findings(measured)
 
 
-def _looked_before(summary: ExperimentSummary) -> Iterator[Finding]:
+def _looked_before(summary: Plan) -> Iterator[Finding]:
     if summary.interim_looks:
         text = f"Searches or runs were added after results were known ({listed(summary.interim_looks)})."
         detail = "Adding after a look makes wrong claims more likely than the tests say."
         yield Finding("warning", text, "comparison", detail)
 
 
-def _part_of_the_budget(summary: ExperimentSummary) -> Iterator[Finding]:
+def _part_of_the_budget(summary: Plan) -> Iterator[Finding]:
     if summary.experiment.protocol != "mlrc":
         return
     searches = summary.experiment.search.searches
@@ -83,7 +83,7 @@ def _part_of_the_budget(summary: ExperimentSummary) -> Iterator[Finding]:
         yield Finding("limit", text, "comparison", "The full budget can rank the methods differently.")
 
 
-def _below_untrained(found: Answer, summary: ExperimentSummary) -> Iterator[Finding]:
+def _below_untrained(found: Answer, summary: Plan) -> Iterator[Finding]:
     means = {key: interval.mean for key, interval in found.intervals.items()}
     if below := [found.titles[key] for key in means if key != "untrained" and means[key] <= means.get("untrained", -1)]:
         named, trunk = f"{listed(below)} {'has' if len(below) == 1 else 'have'}", summary.experiment.conditions.trunk
@@ -91,11 +91,11 @@ def _below_untrained(found: Answer, summary: ExperimentSummary) -> Iterator[Find
         yield Finding("warning", f"{named} no higher mean than {baseline}.", "comparison")
 
 
-def _printed(summary: ExperimentSummary) -> Iterator[Finding]:
-    titles, rows = summary.methods, []
-    for key, printed in summary.printed.items():
-        values = ", ".join(f"{HEADLINE_METRICS[metric]} {value:g}" for metric, value in printed.items())
-        rows += [f"{titles[key]} {values}"] if values else []
+def _printed(summary: Plan) -> Iterator[Finding]:
+    rows = []
+    for row in summary.rows.values():
+        values = ", ".join(f"{HEADLINE_METRICS[metric]} {value:g}" for metric, value in row.printed.items())
+        rows += [f"{row.title} {values}"] if values else []
     if rows:
         text = f"Printed by the methods' sources: {'; '.join(rows)}."
         yield Finding("note", text, "comparison", "Under conditions of their own, so nothing is tested against them.")
@@ -123,14 +123,15 @@ _Rows = Mapping[str, Recipe]
 """Recipes of the methods that are compared, by title."""
 
 
-def handicaps(summary: ExperimentSummary) -> Iterator[Finding]:
+def handicaps(summary: Plan) -> Iterator[Finding]:
     """Say which of the compared methods are trained or searched worse than the others by their cards alone.
 
     Nothing is said of methods without a recipe, as in experiments that an earlier release recorded.
     """
-    rows = {title: summary.recipes[key] for key, title in summary.compared.items() if key in summary.recipes}
+    rows = {title: recipe for key, title in summary.compared.items() if (recipe := summary.rows[key].recipe)}
     if any(recipe.searched for recipe in rows.values()):
         yield from _rates(rows)
+        yield from _ranges_of_rates(summary)
         yield from _arguments(rows)
     yield from _batches(rows)
     if stuck := [title for title, recipe in rows.items() if recipe.falls is False]:
@@ -150,6 +151,19 @@ def _rates(rows: _Rows) -> Iterator[Finding]:
         text = f"Learning rates of a loss's own parameters that are not searched: {joined(fixed)}."
         detail = f"Those of {counted(searched, 'other method')} are searched ({LOSS_LR})."
         yield Finding("warning", text, "search", detail)
+
+
+def _ranges_of_rates(summary: Plan) -> Iterator[Finding]:
+    titles: dict[str, list[str]] = {}
+    for key, title in summary.compared.items():
+        known = summary.rows[key].ranges.get(LOSS_LR)
+        if known and not known.choices:
+            titles.setdefault("{:g} to {:g}".format(*known.ends), []).append(title)
+    if len(titles) > 1:
+        parts = [f"{ends} for {few(of_range)}" for ends, of_range in titles.items()]
+        text = f"Learning rates of a loss's own parameters are searched in {len(titles)} ranges: {'; '.join(parts)}."
+        detail = f"Their cards have them; `ranges` in the experiment's file can give all one ({LOSS_LR})."
+        yield Finding("note", text, "search", detail)
 
 
 def _batches(rows: _Rows) -> Iterator[Finding]:
@@ -209,7 +223,7 @@ def _verdicts(rows: Mapping[str, float], found: Answer) -> Iterator[str]:
 
 
 def contrast_findings(found: Answer, contrasts: Sequence[ContrastAnswer]) -> Iterator[Finding]:
-    """Say what each contrast shows, or what it could have seen."""
+    """Say what each contrast shows, or what would have shown."""
     for one in contrasts:
         groups = (listed([found.titles.get(key, key) for key in keys]) for keys in (one.asked.a, one.asked.b))
         of_a, of_b = (f"the mean of {group}" if " and " in group else group for group in groups)
@@ -221,7 +235,7 @@ def contrast_findings(found: Answer, contrasts: Sequence[ContrastAnswer]) -> Ite
         corrected = f", corrected for {len(contrasts)} contrasts" if len(contrasts) > 1 else ""
         text = f"Contrast, {one.asked.title}: {of_a} minus {of_b} is {percent(one.difference, one.half_width, '+.2f')}"
         p = f"p {one.p_better:.3f}" if one.p_better >= 0.001 else "p < 0.001"
-        detail = f"{p}{corrected}{'' if one.shown else f'; could have seen {seen}'}"
+        detail = f"{p}{corrected}{'' if one.shown else f'; {seen} would have shown'}"
         if one.means_disagree and one.difference_of_all is not None:
             unit = "runs" if found.question.unit == "run" else "searches"
             detail = f"with failed {unit} {percent(one.difference_of_all, form='+.2f')}"

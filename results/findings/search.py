@@ -13,9 +13,9 @@ import numpy as np
 
 from results.answer.answers import Answer
 from results.answer.values import Finding
-from results.records.experiment_summary import ExperimentSummary
 from results.records.records import Event, RunRecord
 from results.spec.experiment_spec import Experiment
+from results.spec.plan import Plan
 from results.spec.search_settings import SamplerSettings
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import few, joined, listed
@@ -23,7 +23,7 @@ from results.wording import few, joined, listed
 CARRIED_CHOICE = "Hyperparameters printed by a paper whose code selects on test classes carry that choice."
 
 
-def carried_choice(summary: ExperimentSummary) -> tuple[str, ...]:
+def carried_choice(summary: Plan) -> tuple[str, ...]:
     """Say that hyperparameters may carry a choice on test classes: most papers have no validation classes."""
     return (CARRIED_CHOICE,) if summary.experiment.protocol == "standard" and not summary.trials else ()
 
@@ -60,7 +60,7 @@ def _tuning(found: Answer) -> Iterator[Finding]:
 
 def equal_searches(measured: MeasuredExperiment) -> Iterator[Finding]:
     """Name the methods of which more than half of the later searches' trials repeat a setting of an earlier search."""
-    titles, equal = measured.summary.methods, measured.repeated.items()
+    titles, equal = measured.summary.titles, measured.repeated.items()
     if named := [f"{titles[key]} {n} of {trials}" for key, (n, trials) in equal if 2 * n > trials]:
         text = f"Searches that repeat the settings of an earlier one, in trials: {joined(named)}."
         yield Finding("limit", text, "search", "Such searches differ by the seeds of their trainings alone.")
@@ -68,7 +68,7 @@ def equal_searches(measured: MeasuredExperiment) -> Iterator[Finding]:
 
 def _range_ends(measured: MeasuredExperiment) -> Iterator[Finding]:
     ends = list(range_ends(measured))
-    of_most = groupby((one for one in ends if one.in_most), lambda one: measured.summary.methods[one.method])
+    of_most = groupby((one for one in ends if one.in_most), lambda one: measured.summary.rows[one.method].title)
     cases = [f"{title}: {', '.join(one.text for one in own)}" for title, own in of_most]
     others = sum(not one.in_most for one in ends)
     cases += [f"{others} {'more ' if cases else ''}in no more than half of the searches"] if others else []
@@ -79,7 +79,7 @@ def _range_ends(measured: MeasuredExperiment) -> Iterator[Finding]:
 
 def training_findings(measured: MeasuredExperiment) -> Iterator[Finding]:
     """Say which trainings were cut off or went wrong, and what was trained."""
-    titles, counts = measured.summary.methods, cut_offs(measured)
+    titles, counts = measured.summary.titles, cut_offs(measured)
     cut, trained = (sum(numbers) for numbers in zip((0, 0), *counts.values(), strict=True))
     if cut:
         share, by_method = (f"all {cut}", "") if cut == trained else (f"{cut} of {trained}", _shares(titles, counts))
@@ -102,6 +102,7 @@ def _shares(titles: Mapping[str, str], counts: Mapping[str, tuple[int, int]]) ->
 _EVENTS = {
     "diverged": "diverged; their best checkpoint before that counts",
     "no gain": "did not beat the untrained network",
+    "no pairs": "had batches without two images of a class, in which a loss on pairs has nothing to pull together",
     "skipped": "skipped all steps between two validations",
     "collapsed": "ended with equal embeddings of all test images, which score 0",
     "zeros": "ended with embeddings of zeros, which have no direction and count as wrong",
@@ -144,7 +145,7 @@ def cut_offs(measured: MeasuredExperiment) -> dict[str, tuple[int, int]]:
     Runs of which neither the trainings nor their count were read are not counted.
     """
     counts: dict[str, tuple[int, int]] = {}
-    for method in measured.summary.methods:
+    for method in measured.summary.rows:
         runs = [run for run in measured.runs.get(method, ()) if run.specs[0].method.loss is not None]
         known = [(cut, len(run.specs)) for run in runs if (cut := measured.cut_off_trainings(run)) is not None]
         if known:
@@ -166,12 +167,12 @@ class RangeEnd(NamedTuple):
 
 def range_ends(measured: MeasuredExperiment) -> Iterator[RangeEnd]:
     """Find the hyperparameters whose best value lies at an end of the range that was searched."""
-    for method in measured.summary.methods:
+    for method, row in measured.summary.rows.items():
         settings = {run.search: run.hyperparameters for run in measured.runs.get(method, ())}
-        for target, searched in measured.summary.ranges.get(method, {}).items():
+        for target, searched in ((target, one) for target, one in row.ranges.items() if not one.choices):
             values = [setting.get(target) for setting in settings.values()]
             ends = [searched.end_at(value) for value in values if isinstance(value, int | float)]
-            for end, value in (("lowest", searched.low), ("highest", searched.high)):
+            for end, value in zip(("lowest", "highest"), searched.ends, strict=True):
                 if found := sum(one == end for one in ends):
                     count = f" in {found} of {len(settings)} searches" if len(settings) > 1 else ""
                     yield RangeEnd(method, f"{target} {value:g} ({end}{count})", 2 * found > len(settings))

@@ -7,8 +7,9 @@ from typing import Any, Literal, NamedTuple
 import pandas as pd
 
 from results.records.records import FoldResult, RunRecord, Scores, TestCurve
+from results.spec.component import SourceName
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.spec.training_spec import SourceName, sources_of_training
+from results.spec.training_spec import sources_of_training
 
 EmbeddingKind = Literal["separated", "concatenated"]
 """`separated` is the mean over the folds' models, `concatenated` their ensemble."""

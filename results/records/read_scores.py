@@ -20,12 +20,12 @@ from results.records.columns import (
     tidy,
     with_spreads,
 )
-from results.records.frame import EMBEDDING_KINDS, EXPERIMENT, PLANNED, QUESTION
+from results.records.frame import EXPERIMENT, PLANNED, QUESTION
 from results.records.read_export import read_export
 from results.records.row_checks import check_columns, check_repeats, merged_datasets, take_rows, without_copied_datasets
 from results.records.score_scale import scaled
-from results.records.scores_table import PLACES, ReadScores, Repeats, check_filled, check_texts, left_out_rows
-from results.spec.mlrc_constants import HEADLINE_METRICS
+from results.records.scores_table import PLACES, ReadScores, Repeats, check_filled, check_texts, left_out_rows, split
+from results.spec.mlrc_constants import is_in_percent
 
 
 def read_scores(table: pd.DataFrame, reading: Reading | None = None) -> ReadScores:
@@ -120,12 +120,8 @@ def _long(found: Account, places: pd.DataFrame) -> pd.DataFrame:
     if found.metric:
         long = places.assign(name=texts_of(table[found.metric]), given=table[found.by_name["value"]])
     else:
-        known = [
-            one
-            for one in found.others
-            if one in HEADLINE_METRICS
-            or one.startswith(("recall@", "map@", "nmi", *(f"{k}_" for k in EMBEDDING_KINDS)))
-        ]
+        # Scores of this suite stand beside it.
+        known = [one for one in found.others if is_in_percent(split(one)[1])]
         long = pd.concat([places.assign(name=name, given=table[name]) for name in (found.score, *known)])
     long = long.assign(**numbers_of(long["given"]))
     if found.spread:

@@ -55,12 +55,13 @@ class Event(Record):
         kind: `diverged`: the best checkpoint before that counts. `no gain`: no trained epoch beat the untrained
             network. `skipped`: the method skipped all steps between two validations. `collapsed`: all test embeddings
             of its model are equal up to rounding, so its scores are 0. `zeros`: some of them are zeros, likewise.
+            `no pairs`: batches had no two images of a class (`FoldResult.batches_without_pairs`).
         fold: The training's fold; None for the mean over folds.
         iteration: Iterations done when a training diverged, or at the first validation after skipped steps only.
         choosing: Whether the training chose the epoch of the run's model (protocol `standard`).
     """
 
-    kind: Literal["diverged", "no gain", "skipped", "collapsed", "zeros"]
+    kind: Literal["diverged", "no gain", "skipped", "collapsed", "zeros", "no pairs"]
     fold: int | None
     iteration: int | None = None
     choosing: bool = False
@@ -77,6 +78,8 @@ class FoldResult(Record):
         best_iteration: Iterations done at the checkpoint, which is the model of this training; after a divergence that
             of the best validation before. 0 if it is the network before training.
         wall_time: Duration in seconds.
+        batches_without_pairs: Number of batches in which no two images are of one class, of a loss that trains nothing
+            of its own, so that it has nothing to pull together in them.
     """
 
     spec: FoldSpec
@@ -87,6 +90,7 @@ class FoldResult(Record):
     curve: tuple[CurvePoint, ...]
     wall_time: Seconds
     provenance: Provenance
+    batches_without_pairs: int = Field(default=0, ge=0, exclude_if=lambda count: count == 0)
 
     @property
     def fingerprint(self) -> str:
@@ -144,6 +148,7 @@ class FoldResult(Record):
         # A validation has the mean loss of the steps since the one before, and none if there was no step.
         skipped = [point.iteration for point in self.curve if point.iteration > 0 and point.loss is None]
         return (
+            *([Event(kind="no pairs", fold=fold)] if self.batches_without_pairs else []),
             *([Event(kind="no gain", fold=fold)] if no_gain else []),
             *(Event(kind="skipped", fold=fold, iteration=first) for first in skipped[:1]),
         )

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, JsonValue, SerializerFunctionWrapHandler
 from results.spec.conditions import Conditions, set_at
 from results.spec.data_choice import FEATURES, DataChoice, DrawnSplit
 from results.spec.mlrc_constants import FOLDS, REPRODUCTIONS
-from results.spec.search_settings import SearchSettings, check_bounds
+from results.spec.search_settings import SearchSettings
 from results.spec.trunk_spec import NO_TRUNK, TrunkSpec
 from results.values import AMOUNT, FREE, UNNAMED, Record, fingerprint_of, flat, marked
 
@@ -162,12 +162,8 @@ class Experiment(Record):
     @model_validator(mode="after")
     def _settings_have_an_effect(self) -> Self:
         _check_trunk(self.dataset.name, self.conditions.trunk)
-        if self.search.network_lr is not None:
-            check_bounds("log", self.search.network_lr.low, self.search.network_lr.high)
-            if self.proxies is not None:
-                raise ValueError(
-                    "search: network_lr has no fixed rate for proxies: lr_multiplier to multiply; remove one"
-                )
+        if self.search.network_lr is not None and self.proxies is not None:
+            raise ValueError("search: network_lr has no fixed rate for proxies: lr_multiplier to multiply; remove one")
         if self.primary is not None and self.primary.compare not in ("all", "best", *self.rows):
             raise ValueError(
                 f"primary: compare: {self.primary.compare} is no method of this experiment; add it, or use all, best, "

@@ -1,96 +1,18 @@
 """The hyperparameter search of an experiment: its budget, its sampler and its ranges."""
 
-import math
-from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, FiniteFloat, JsonValue, model_validator
+from pydantic import Field, JsonValue, model_validator
 
 from results.spec.mlrc_constants import TRIALS
+from results.spec.range import Range
 from results.values import AMOUNT, FREE, Record
 
 MOST_TRIALS, MOST_SEARCHES = 10_000, 100
 """Largest budgets. A larger number is a slip of the keyboard, and its trainings could not even be listed."""
 
-MOST_VALUES = 1000
-"""Values of a range with a step, at most: a grid lists them all."""
-
 LOOKS = (3, 4, 5, 6, 8)
 """Numbers of searches after which a run until decided tests; the level of a look is its share of their sum."""
-
-Scale = Literal["linear", "log", "int", "int_log", "choice"]
-
-_AT_AN_END = 0.01
-"""Part of a range that counts as its end, on its scale. Samplers propose the ends themselves up to rounding."""
-
-
-class SearchedRange(Record):
-    """The range in which an experiment searched one hyperparameter, with both ends.
-
-    Attributes:
-        scale: The scale, not `choice`.
-    """
-
-    scale: Scale
-    low: float
-    high: float
-
-    def end_at(self, value: float) -> Literal["lowest", "highest"] | None:
-        """Tell at which end of the range a value lies; None if it lies between them."""
-        if self.scale in ("int", "int_log"):
-            return "lowest" if value <= self.low else "highest" if value >= self.high else None
-        low, high, place = (math.log(v) if self.scale == "log" else v for v in (self.low, self.high, value))
-        margin = _AT_AN_END * (high - low)
-        return "lowest" if place <= low + margin else "highest" if place >= high - margin else None
-
-
-def check_bounds(scale: Scale, low: float, high: float, step: float | None = None) -> None:
-    """Refuse bounds, or a step between them, that a scale cannot have."""
-    if "log" in scale and low <= 0:
-        raise ValueError("a log scale needs low > 0")
-    if scale in ("int", "int_log") and not all(float(value).is_integer() for value in (low, high, step or 1)):
-        raise ValueError(f"scale {scale} needs whole numbers as low, high and step")
-    if step is not None:
-        if "log" in scale:
-            raise ValueError("a log scale has no step; use scale linear or int, or choices")
-        steps = (Decimal(str(high)) - Decimal(str(low))) / Decimal(str(step))
-        if steps % 1 or not 0 < steps < MOST_VALUES:
-            raise ValueError(f"high must be low and 1 to {MOST_VALUES - 1} whole steps of {step:g}")
-
-
-def _is_none(value: object) -> bool:
-    return value is None
-
-
-class Bounds(Record):
-    """A search range on a scale that stands elsewhere."""
-
-    low: FiniteFloat
-    high: FiniteFloat
-
-    @model_validator(mode="after")
-    def _ordered(self) -> "Bounds":
-        if self.low >= self.high:
-            raise ValueError("needs low < high")
-        return self
-
-
-class ChangedRange(Record):
-    """What an experiment changes about the search of a hyperparameter. What it leaves out is as in the method's card.
-
-    Attributes:
-        low: Lowest value.
-        high: Highest value.
-        scale: The scale; `choice` if there are choices.
-        step: Distance of the values from `low` on, for the scales `linear` and `int`.
-        choices: The values, in place of a range.
-    """
-
-    low: FiniteFloat | None = Field(default=None, exclude_if=_is_none)
-    high: FiniteFloat | None = Field(default=None, exclude_if=_is_none)
-    scale: Scale | None = Field(default=None, exclude_if=_is_none)
-    step: FiniteFloat | None = Field(default=None, gt=0, exclude_if=_is_none)
-    choices: tuple[JsonValue, ...] | None = Field(default=None, min_length=1, exclude_if=_is_none)
 
 
 class SamplerSettings(Record):
@@ -136,11 +58,11 @@ class SearchSettings(Record):
     trials: int = Field(default=TRIALS, ge=0, le=MOST_TRIALS)
     bounds: Literal["widened", "initial"] = "widened"
     sampler: Annotated[SamplerSettings, FREE] = SamplerSettings()
-    ranges: dict[str, dict[str, ChangedRange]] = Field(default={})
+    ranges: dict[str, dict[str, Range]] = Field(default={})
     published: str | None = None
     searches: Annotated[int, FREE, AMOUNT] = Field(default=1, ge=1, le=MOST_SEARCHES)
     racing: bool = False
-    network_lr: Bounds | None = None
+    network_lr: Range | None = None
     enqueue: tuple[dict[str, JsonValue], ...] = Field(default=(), exclude_if=lambda value: not value)
     default: bool = Field(default=False, exclude_if=lambda value: not value)
     until_decided: Annotated[bool, FREE, AMOUNT] = Field(default=False, exclude_if=lambda value: not value)
@@ -154,6 +76,14 @@ class SearchSettings(Record):
         return values
 
     @model_validator(mode="after")
+    def _rates_are_a_range(self) -> "SearchSettings":
+        if self.network_lr is not None:
+            if self.network_lr.model_fields_set - {"low", "high"}:
+                raise ValueError("network_lr takes low and high, on a log scale")
+            self.rates()
+        return self
+
+    @model_validator(mode="after")
     def _looks_are_planned(self) -> "SearchSettings":
         if self.until_decided and (self.searches not in LOOKS or self.trials == 0):
             looks = ", ".join(map(str, LOOKS))
@@ -161,3 +91,8 @@ class SearchSettings(Record):
                 f"until_decided looks after {looks} searches; give trials, and no other number of searches"
             )
         return self
+
+    def rates(self) -> Range:
+        """Return the range of the network's learning rate."""
+        assert self.network_lr is not None
+        return Range(scale="log", low=self.network_lr.low, high=self.network_lr.high).whole()

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from results.records.experiment_summary import ExperimentSummary
 from results.records.records import CIRCUMSTANCES, FoldResult, RunRecord, TestCurve
 from results.records.trials import Trial
+from results.spec.plan import Plan
 from results.spec.training_spec import FoldSpec
 from results.store.database import TABLES, Database, content_of, why_unreadable
 from results.values import Record
@@ -19,7 +19,7 @@ _RECORDS: dict[str, type[Record]] = {
     "trainings": FoldResult,
     "test_curves": TestCurve,
     "runs": RunRecord,
-    "experiments": ExperimentSummary,
+    "experiments": Plan,
     "trials": Trial,
 }
 

@@ -10,11 +10,11 @@ from statistics import mode
 import pandas as pd
 from pydantic import Field
 
-from results.records.experiment_summary import ExperimentSummary
 from results.records.frame import scores
 from results.records.records import FoldResult, RunRecord, TestCurve
 from results.records.trials import Trial, repeated_settings
-from results.spec.training_spec import sources_of
+from results.spec.method import sources_of
+from results.spec.plan import Plan
 from results.store.store import Start, Store
 from results.values import Record
 
@@ -30,7 +30,7 @@ class _SearchRecord(Record):
 class _MeasuredRecord(Record):
     """A measured experiment as it is written."""
 
-    summary: ExperimentSummary
+    summary: Plan
     records: tuple[RunRecord, ...]
     trainings: tuple[FoldResult, ...] = ()
     test_curves: tuple[TestCurve, ...] = ()
@@ -56,7 +56,7 @@ class MeasuredExperiment:
             method; empty likewise.
     """
 
-    summary: ExperimentSummary
+    summary: Plan
     records: tuple[RunRecord, ...]
     trainings: Mapping[str, FoldResult] = field(default_factory=dict)
     test_curves: Mapping[str, TestCurve] = field(default_factory=dict)
@@ -118,7 +118,7 @@ class MeasuredExperiment:
         """
         summary = store.experiment(experiment)
         runs = store.experiment_runs(experiment)
-        records = tuple(record for record in runs if record.method in summary.methods)
+        records = tuple(record for record in runs if record.method in summary.rows)
         if not trainings:
             return cls(summary, records)
         folds = list(dict.fromkeys(fingerprint for record in records for fingerprint in record.fold_fingerprints))
@@ -141,12 +141,12 @@ class MeasuredExperiment:
         summary, runs = store.experiment(experiment), store.experiment_runs(experiment)
         starts = store.starts()
         own = next(start for start in starts if start.fingerprint == experiment)
-        known = set(summary.methods)
+        known = set(summary.rows)
         for start in starts:
             same = (start.name, start.without_methods) == (own.name, own.without_methods)
             if start is not own and same:
                 runs += [run for run in store.experiment_runs(start.fingerprint) if run.method not in known]
-                known |= set(start.summary.methods)
+                known |= set(start.summary.rows)
         return cls(summary, tuple(runs))
 
     @classmethod

@@ -5,7 +5,7 @@ crash loses no finished training. Threads and processes can use one store at the
 """
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -16,9 +16,9 @@ from typing import Literal
 import pandas as pd
 
 from results.records.artifacts import figure_data_path
-from results.records.experiment_summary import ExperimentSummary
 from results.records.frame import ExportedRun, class_scores_table, curves_table, folds_table, test_points_table
 from results.records.records import EVALUATION_VERSION, FoldResult, RunRecord, TestCurve
+from results.spec.plan import Plan
 from results.store import StoreError
 from results.store.database import AnyRecord, Database
 from results.store.searches import Searches
@@ -50,19 +50,24 @@ class Start:
 
     Attributes:
         last_started: Time of its last start in UTC, ISO 8601.
-        runs: Number of its runs with test scores.
+        runs: Number of its runs with test scores, without those of a method's earlier card.
     """
 
     name: str
     fingerprint: str
     last_started: str
     runs: int
-    summary: ExperimentSummary
+    summary: Plan
 
     @property
     def identity(self) -> str:
         """Short form of the fingerprint, which commands take in place of the name."""
         return identity_of(self.fingerprint)
+
+    @property
+    def finished(self) -> bool:
+        """Whether every planned run is there."""
+        return self.runs >= self.summary.runs
 
     @property
     def plan(self) -> str:
@@ -74,6 +79,21 @@ class Start:
         """What it has in common with starts that differ in their methods alone."""
         data = self.summary.data.fingerprint if self.summary.data else self.fingerprint
         return self.summary.experiment.fingerprint_without_rows(self.name, data)
+
+
+def meant_by_name(starts: Iterable[Start]) -> dict[str, Start]:
+    """Return the start that each name means: the latest finished one, or the latest if none is finished.
+
+    So a run that was interrupted does not hide a finished one.
+
+    Args:
+        starts: The latest first.
+    """
+    found: dict[str, Start] = {}
+    for start in starts:
+        if start.name not in found or (start.finished and not found[start.name].finished):
+            found[start.name] = start
+    return found
 
 
 class Store:
@@ -124,7 +144,7 @@ class Store:
         """Store the test evaluation of a reproduction. If it is stored already, the stored one stays."""
         self.database.put("runs", fingerprint=record.fingerprint, content=record.model_dump_json())
 
-    def put_experiment(self, fingerprint: str, name: str, summary: ExperimentSummary) -> None:
+    def put_experiment(self, fingerprint: str, name: str, summary: Plan) -> None:
         """Store that an experiment was started now. The summary replaces that of an earlier start."""
         (latest,) = self.database.rows("SELECT max(last_started) AS started FROM experiments")
         now = datetime.now(UTC)
@@ -165,15 +185,12 @@ class Store:
         return {name: curve for name, curve in curves if curve.evaluation_version == EVALUATION_VERSION}
 
     def latest_experiments(self) -> dict[str, str]:
-        """Return the fingerprint of the latest experiment of each name, by name, the latest first."""
-        latest: dict[str, str] = {}
-        for row in self.database.rows("SELECT name, fingerprint FROM experiments ORDER BY last_started DESC"):
-            latest.setdefault(row["name"], row["fingerprint"])
-        return latest
+        """Return the fingerprint of the experiment that each name means (`meant_by_name`), by name."""
+        return {name: start.fingerprint for name, start in meant_by_name(self.starts()).items()}
 
-    def experiment(self, fingerprint: str) -> ExperimentSummary:
+    def experiment(self, fingerprint: str) -> Plan:
         """Return the summary that `put_experiment` stored; raise StoreError if there is none."""
-        summary = self._one(ExperimentSummary, "experiments", fingerprint)
+        summary = self._one(Plan, "experiments", fingerprint)
         if summary is None:
             raise StoreError(f"store {self.url}: holds no experiment {fingerprint}")
         return summary
@@ -201,12 +218,14 @@ class Store:
     def starts(self) -> list[Start]:
         """Return all started experiments, the latest first."""
         rows = self.database.rows(
-            "SELECT *, (SELECT count(*) FROM experiment_runs WHERE experiment = fingerprint) AS runs "
+            "SELECT *, (SELECT count(*) FROM experiment_runs AS listed "
+            "LEFT JOIN experiment_studies AS searched USING (experiment, method, search) "
+            "WHERE experiment = fingerprint AND listed.study IS searched.study) AS runs "
             "FROM experiments ORDER BY last_started DESC"
         )
         return [
             Start(row["name"], row["fingerprint"], row["last_started"], row["runs"], summary)
-            for row, summary in self.database.readable(ExperimentSummary, rows, "experiments")
+            for row, summary in self.database.readable(Plan, rows, "experiments")
         ]
 
     def count(self, table: str) -> int:

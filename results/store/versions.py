@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from results.spec.training_spec import MethodSpec, sources_of
+from results.spec.method import Method, sources_of
 from results.store.database import Database
 from results.values import identity_of
 
@@ -43,7 +43,7 @@ def versions(database: Database) -> list[Version]:
     found: dict[tuple[str, str], Version] = {}
 
     def of(method: str) -> list[Version]:
-        spec = MethodSpec.model_validate_json(method)
+        spec = Method.model_validate_json(method)
         return [found.setdefault((spec.name, name), Version(spec.name, name)) for name in sources_of(spec)]
 
     for row in database.rows(_TRAINED):

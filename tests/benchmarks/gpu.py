@@ -41,9 +41,10 @@ from reproduce.run.local import LocalProcesses
 from reproduce.run.tasks import TrainTask
 from results.atomic_files import write_atomically
 from results.records.records import FoldResult
+from results.spec.component import Component
 from results.spec.conditions import ImageSettings, OptimizerSettings, TrainingSettings
 from results.spec.data_choice import DataChoice
-from results.spec.training_spec import Component, MethodSpec
+from results.spec.method import Method
 from results.spec.trunk_spec import TrunkSpec
 from tests.support.toys import toy_fold
 
@@ -51,9 +52,7 @@ OUT = Path("results/measured/bench_gpu.json")
 SECONDS = {"suite": 155, "pml": 100, "first_step": 60, "run": 65, "precision": 75, "tests": 40, "retrieval": 10}
 """The parts in their order, and how long each may take."""
 CLASSES, PER_CLASS = 100, 60
-PROXY_ANCHOR = MethodSpec(
-    name="proxy_anchor", loss=Component(name="ProxyAnchorLoss"), samples_per_class=4, loss_lr=1e-4
-)
+PROXY_ANCHOR = Method(name="proxy_anchor", loss=Component(name="ProxyAnchorLoss"), samples_per_class=4, loss_lr=1e-4)
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ def _claims_elsewhere(what: str) -> str:
 
 
 def _claim_row(claims: _Alike, measured: MeasuredExperiment) -> str:
-    claim, answer, titles = claims[0][0].claim, claims[0][1], measured.summary.methods
+    claim, answer, titles = claims[0][0].claim, claims[0][1], measured.summary.titles
     methods = (claim.a, claim.b)
     by_size = sorted((one.claim for one, _ in claims), key=lambda claim: claim.points)
     sizes = dict.fromkeys(f"{claim.points:+.{claim.digits}f}" for claim in (by_size[0], by_size[-1]))

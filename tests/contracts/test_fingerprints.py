@@ -11,23 +11,21 @@ import pytest
 
 from protocols.datasets.dataset import Dataset
 from protocols.images.packed_images import LabelledImages, PackedImages
-from protocols.search.space import MethodTemplate, SearchParameter
-from protocols.study import Budget, Study
 from reproduce.config.experiment_file import load_experiments
-from reproduce.config.open_method import load_card, load_variant, open_method
+from reproduce.config.open_method import load_card, open_method, variant_card
 from reproduce.run.session import setup_of
 from results.records.records import run_fingerprint
 from results.spec.data_choice import DataChoice
 from results.spec.experiment_spec import Experiment
-from results.spec.search_settings import SamplerSettings
+from results.spec.range import Range
 from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import TrunkSpec
 from results.store.experiment_results import MeasuredExperiment
-from tests.support.labs import TrialsInMemory
 from tests.support.sample_records import some_spec
 from tests.support.small_setup import TRIPLET, small_setup
+from tests.support.studies import study_of
 
-MARGIN = SearchParameter(target="loss.margin", scale="log", low=0.01, high=1.0)
+MARGIN = {"loss.margin": Range(scale="log", low=0.01, high=1.0)}
 
 
 def without_images(name: str, classes: int, fingerprint: str) -> Dataset:
@@ -66,9 +64,7 @@ def test_fingerprint_of_an_experiment() -> None:
 def test_fingerprint_of_a_study(tmp_path: Path) -> None:
     setup = small_setup(tmp_path)
     setup = replace(setup, dataset=replace(setup.dataset, fingerprint="d" * 32))
-    method = MethodTemplate(method=TRIPLET, space=(MARGIN,))
-    study = Study(setup, method, Budget(), SamplerSettings(), TrialsInMemory())
-    assert study.name == "840162b8f41ee2ae75f9095409695883"
+    assert study_of(setup, TRIPLET, MARGIN).name == "840162b8f41ee2ae75f9095409695883"
 
 
 CHANGED = ("ntxent", "multi_similarity_miner", "snr_contrastive", "arcface", "hpl_pa")
@@ -80,13 +76,13 @@ def test_fingerprints_of_every_kept_run_and_its_trainings(name: str) -> None:
     records = MeasuredExperiment.kept(name).records
     (experiment,) = load_experiments(name, {}).values()
     setup = setup_of(experiment, without_images("glyphs", 208, records[0].data_fingerprint))
-    cards = (*map(load_card, experiment.methods), *map(load_variant, experiment.variants))
+    cards = (*map(load_card, experiment.methods), *map(variant_card, experiment.variants))
     opened = {card.key: open_method(experiment, card) for card in cards}
     assert records
     for record in records:
         if record.method.startswith("nir_") or record.method in CHANGED:
             continue  # NIR's rounding has changed too.
-        method = opened[record.method].at(record.hyperparameters)
+        method = opened[record.method].method.at(record.hyperparameters)
         specs = replace(setup, search=record.search).fold_specs(method, "reproduction", record.run)
         assert specs == record.specs, (record.method, record.run)
         assert setup.run_name(specs) == record.fingerprint

@@ -9,15 +9,15 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from protocols.search.space import corners
 from protocols.training.batches import batches
 from protocols.training.build_method import BuiltMethod, build_method
 from protocols.training.first_step import loss_falls
 from reproduce.config.method_card import card_file, card_names, read_card
 from reproduce.config.open_method import checked_card, load_card, open_card
 from results.spec.conditions import TrainingSettings
+from results.spec.range import corners, middle_of
 
-WITH_LOSS = [name for name in card_names() if read_card(card_file(name)).loss is not None]
+WITH_LOSS = [name for name in card_names() if read_card(card_file(name)).method.loss is not None]
 D, CLASSES = 4, 8
 
 
@@ -37,16 +37,16 @@ def stepped(method: BuiltMethod, embeddings: Tensor, labels: Tensor) -> Tensor:
 @pytest.mark.parametrize("name", WITH_LOSS)
 def test_a_card_steps_at_both_ends_and_in_the_middle_of_its_ranges(name: str) -> None:
     opened = open_card(load_card(name))
-    middle = {parameter.target: parameter.at(0.5) for parameter in opened.space}
-    for setting in (middle, *corners(opened.space)):
-        spec = opened.at(setting)
+    middle = middle_of(opened.ranges)
+    for setting in (middle, *corners(opened.ranges)):
+        spec = opened.method.at(setting)
         torch.manual_seed(0)
         with warnings.catch_warnings():
             # Some losses warn about these small sizes.
             warnings.simplefilter("ignore")
             method = build_method(spec, [4] * 60, 16, 32)
         labels = torch.arange(60).repeat_interleave(4)
-        rows = next(batches(labels.numpy(), 32, spec.samples_per_class, 0, whole_passes=spec.whole_passes))
+        rows = next(batches(labels.numpy(), 32, spec.batch.samples_per_class, 0, whole_passes=spec.batch.whole_passes))
         gradient = stepped(method, torch.randn(len(rows), 16), labels[rows])
         assert gradient.any() or setting != middle, "nothing is learned"
 
@@ -73,7 +73,7 @@ def odd_batches(loss: nn.Module, size: int) -> Iterator[tuple[str, Tensor, Tenso
 @pytest.mark.parametrize("name", WITH_LOSS)
 def test_a_loss_is_finite_on_odd_batches(name: str) -> None:
     spec = open_card(load_card(name)).method
-    size = CLASSES * max(1, spec.samples_per_class)
+    size = CLASSES * max(1, spec.batch.samples_per_class)
 
     torch.manual_seed(0)
     failed = {}
@@ -93,8 +93,8 @@ def test_every_loss_falls_in_the_trial_that_users_losses_get() -> None:
     """Each at its defaults and in the middle of its ranges. So a loss that does not fall is a fault."""
     targets = np.arange(16).repeat(4)
     for opened in map(open_card, map(load_card, card_names())):
-        for spec in () if opened.method.loss is None else (opened.method, opened.at(opened.middle())):
-            training = TrainingSettings(batch_size=(spec.samples_per_class or 4) * 8)
+        for spec in () if opened.method.loss is None else (opened.method, opened.method.at(middle_of(opened.ranges))):
+            training = TrainingSettings(batch_size=(spec.batch.samples_per_class or 4) * 8)
             assert loss_falls(spec, training, 4, targets), spec.name
 
 

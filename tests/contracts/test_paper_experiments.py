@@ -9,13 +9,13 @@ from protocols import mlrc, standard
 from protocols.datasets.dataset import Dataset
 from protocols.datasets.published import PUBLICATIONS, stand_in
 from protocols.protocol_registry import PROTOCOLS
-from protocols.search.space import MethodTemplate
-from protocols.study import Budget, Study
+from protocols.study import Study
 from reproduce.config.experiment_file import EXPERIMENTS, load_experiments
-from reproduce.config.method_card import MethodCard
-from reproduce.config.open_method import load_card, load_variant, open_method
+from reproduce.config.method_card import Card
+from reproduce.config.open_method import load_card, open_method, variant_card
 from reproduce.run.session import setup_of
 from results.spec.experiment_spec import Experiment
+from results.spec.plan import Row
 from results.spec.training_spec import FoldSpec
 from tests.support.labs import TrialsInMemory
 
@@ -30,7 +30,7 @@ TABLES = {
 }
 # Files of figures that no table has the runs for.
 FIGURES = {
-    *("proxy_isa_figure9", "proxy_isa_figure10", "proxy_gml_figure4", "proxy_gml_figure5"),
+    *("proxy_isa_figure9", "proxy_isa_figure10", "proxy_gml_figure4", "proxy_gml_figure5", "ccp_figure3"),
     *("proxy_anchor_batch_size", "proxy_anchor_embedding_size", "proxy_anchor_alpha_delta", "proxy_anchor_convergence"),
 }
 FILES = sorted({*TABLES, *FIGURES})
@@ -52,27 +52,29 @@ def dataset(name: str) -> Dataset:
 
 
 @cache
-def cards(name: str) -> tuple[MethodCard, ...]:
+def cards(name: str) -> tuple[Card, ...]:
     experiment = loaded()[name]
     return (
         *(load_card(method) for method in experiment.methods),
-        *(load_variant(variant) for variant in experiment.variants),
+        *(variant_card(variant) for variant in experiment.variants),
     )
 
 
 @cache
-def opened(name: str) -> dict[str, MethodTemplate]:
+def opened(name: str) -> dict[str, Row]:
     return {card.key: open_method(loaded()[name], card) for card in cards(name)}
 
 
 def studies(name: str) -> dict[str, Study]:
     experiment = loaded()[name]
     setup = setup_of(experiment, dataset(experiment.dataset.name))
-    budget = Budget(experiment.search.trials, experiment.reproductions)
-    storage = TrialsInMemory()
-    return {
-        key: Study(setup, method, budget, experiment.search.sampler, storage) for key, method in opened(name).items()
+    search, log = experiment.search, TrialsInMemory()
+    drawn = experiment.conditions.trunk.weights == "random"
+    rows = {
+        key: row.with_budget(search, experiment.reproductions, untrained_weights=drawn)
+        for key, row in opened(name).items()
     }
+    return {key: Study(row, setup, search, log) for key, row in rows.items()}
 
 
 def planned(name: str) -> dict[str, int]:
@@ -84,10 +86,10 @@ def planned(name: str) -> dict[str, int]:
 def trainings(name: str, key: str) -> set[str]:
     """Fingerprints of the reproductions' trainings. For `standard`, epoch 7 is taken as the best epoch."""
     study = studies(name)[key]
-    runs: list[FoldSpec] = [spec for specs in mlrc.reproductions(study, study.method.given) for spec in specs]
+    runs: list[FoldSpec] = [spec for specs in mlrc.reproductions(study, study.row.given) for spec in specs]
     if loaded()[name].protocol == "standard":
-        runs = [spec for specs in standard.choices(study, study.method.given) for spec in specs]
-        finals = [study.setup.final_spec(study.method.method, run, 7) for run in range(study.n_reproductions)]
+        runs = [spec for specs in standard.choices(study, study.row.given) for spec in specs]
+        finals = [study.setup.final_spec(study.method, run, 7) for run in range(study.row.reproductions)]
         runs = [*runs, *finals]
     return {spec.fingerprint for spec in runs}
 
@@ -102,9 +104,9 @@ def test_every_method_opens_and_accepts_all_its_settings(all_panels: bool) -> No
         assert set(experiment.search.ranges) <= set(methods), name
         for key, targets in experiment.settings.items():
             assert {target: methods[key].given[target] for target in targets} == targets, name
-            assert methods[key].at(targets) == methods[key].method, name
+            assert methods[key].method.at(targets) == methods[key].method, name
         for key, ranges in experiment.search.ranges.items():
-            space = {parameter.target: parameter for parameter in methods[key].space}
+            space = methods[key].ranges
             for target, bounds in ranges.items():
                 assert (space[target].low, space[target].high) == (bounds.low, bounds.high), name
 
@@ -119,7 +121,7 @@ def test_the_number_of_planned_trainings_equals_a_count_by_hand() -> None:
     assert sum(planned("mlrc_cub200_batch256").values()) == 14 * 240 + 4
     # 4 folds x 1 reproduction, no trials.
     rows = {"ccp_table1/sop": 14, "ccp_table1/inshop": 14, "ccp_table2/cub200": 14, "ccp_table3/sop": 10}
-    for name, count in {**rows, "ccp_figure4/cars196_128": 2}.items():
+    for name, count in {**rows, "ccp_figure4/cars196_128": 2, "ccp_figure3": 1 + 9 * 4}.items():
         assert list(planned(name).values()) == [4] * count, name
     # 5 runs x (4 folds that choose the epoch, one training on all classes); one test of the untrained trunk.
     assert list(planned("proxy_isa_table1/cub200").values()) == [25] * 5
@@ -130,6 +132,7 @@ def test_the_number_of_planned_trainings_equals_a_count_by_hand() -> None:
 
 SHARED = [
     *((f"ccp_table3/{data}", f"ccp_table1/{data}", None) for data in ("sop", "inshop")),
+    ("ccp_figure3", "ccp_table2/cub200", ("c2",)),
     *((f"ccp_figure4/{data}_32", f"ccp_table2/{data}", None) for data in ("cub200", "cars196")),
     *((f"proxy_isa_table2/{d}", f"proxy_isa_table1/{d}", ("proxy_anchor", "proxy_isa")) for d in ("cub200", "cars196")),
     ("proxy_isa_table3", "proxy_isa_table1/cars196", ("proxy_anchor",)),
@@ -163,7 +166,7 @@ def test_searches_with_batch_size_256_have_the_bounds_of_mlrcs_logs() -> None:
     for card in cards(name):
         logged = space[(space["dataset"] == "CUB200 (batch size 256)") & (space["method"] == card.published_as)]
         targets = {str(choice.published_as): target for target, choice in card.search.items()}
-        searched = {parameter.target: parameter for parameter in opened(name)[card.key].space}
+        searched = opened(name)[card.key].ranges
         assert set(searched) == {targets[str(row.parameter)] for row in logged.itertuples()}
         for row in logged.itertuples():
             parameter = searched[targets[str(row.parameter)]]

@@ -16,11 +16,11 @@ from torch.nn import BatchNorm2d
 
 from protocols.trunks.trunk_registry import TRUNKS
 from reproduce.config.experiment_file import experiment_names, load_experiments
-from reproduce.config.open_method import load_card, load_variant, open_method
+from reproduce.config.open_method import load_card, open_method, variant_card
 from results.published.tables import CoveredRow, read_published
 from results.spec.conditions import RateSchedule
 from results.spec.experiment_spec import Experiment
-from results.spec.training_spec import MethodSpec
+from results.spec.method import Method
 from results.spec.trunk_spec import TrunkSpec
 from tests.support.published_files import ROOT, covered
 
@@ -154,10 +154,10 @@ def warmup(text: str) -> object:
     return re.sub(r"^(\d+)( pass(es)?)?$", r"\1 passes", text)
 
 
-def our_warmup(method: MethodSpec) -> object:
-    if method.warmup_steps is not None:
-        return f"{method.warmup_steps} steps"
-    return None if method.warmup_passes is None else f"{method.warmup_passes} passes"
+def our_warmup(method: Method) -> object:
+    if method.warmup.steps is not None:
+        return f"{method.warmup.steps} steps"
+    return None if method.warmup.passes is None else f"{method.warmup.passes} passes"
 
 
 def our_momentum(trunk: TrunkSpec) -> float | None:
@@ -172,14 +172,16 @@ def our_momentum(trunk: TrunkSpec) -> float | None:
 
 # Likewise for a row's method as the experiment opens it. None: the class of the loss decides, it has no such argument,
 # or the setting has no effect.
-OF_METHODS: dict[str, tuple[Callable[[str], object], Callable[[MethodSpec, Experiment], object]]] = {
+OF_METHODS: dict[str, tuple[Callable[[str], object], Callable[[Method, Experiment], object]]] = {
     "samples_per_class": (
         lambda text: 0.0 if text.startswith("none") else number(text),
-        lambda one, _: float(one.samples_per_class),
+        lambda one, _: float(one.batch.samples_per_class),
     ),
     "proxies.lr_multiplier": (
         number,
-        lambda one, all_: None if one.loss_lr is None else one.loss_lr / all_.conditions.training.optimizer.lr,
+        lambda one, all_: (
+            None if one.loss_optimizer.lr is None else one.loss_optimizer.lr / all_.conditions.training.optimizer.lr
+        ),
     ),
     "warmup": (warmup, lambda one, _: our_warmup(one)),
     "trunk.bn_momentum": (number, lambda _, all_: our_momentum(all_.conditions.trunk)),
@@ -195,7 +197,7 @@ OF_METHODS: dict[str, tuple[Callable[[str], object], Callable[[MethodSpec, Exper
 }
 
 
-def argument(method: MethodSpec, name: str) -> object:
+def argument(method: Method, name: str) -> object:
     """An argument of the method's loss, None where it is left to the loss; nested losses are not looked into."""
     value = None if method.loss is None else method.loss.arguments.get(name)
     return float(value) if isinstance(value, int | float) else None
@@ -244,11 +246,11 @@ def differences(row: CoveredRow) -> Iterator[Difference]:
 
 
 @cache
-def opened(name: str, key: str) -> MethodSpec:
+def opened(name: str, key: str) -> Method:
     """A row's method as its experiment opens it."""
     experiment = experiments()[name].for_row(key)
     variant = next((one for one in experiment.variants if one.key == key), None)
-    return open_method(experiment, load_card(key) if variant is None else load_variant(variant)).method
+    return open_method(experiment, load_card(key) if variant is None else variant_card(variant)).method
 
 
 def test_the_differences_are_the_known_decisions() -> None:

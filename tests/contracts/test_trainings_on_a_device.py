@@ -20,7 +20,7 @@ from reproduce.config.method_card import card_names
 from reproduce.config.open_method import load_card, open_method
 from results.records.records import FoldResult
 from results.spec.conditions import ImageSettings
-from results.spec.training_spec import MethodSpec
+from results.spec.method import Method
 from tests.support.pretended_device import DEVICE, pretended_device
 from tests.support.sample_records import evaluation_of
 from tests.support.toys import pattern_dataset, settings, toy_fold
@@ -36,7 +36,7 @@ EARLY = {
 }
 
 
-def method_of(name: str) -> MethodSpec:
+def method_of(name: str) -> Method:
     (experiment,) = load_experiments("quickstart", {}).values()
     return open_method(experiment, load_card(name)).at(EARLY.get(name, {}))
 

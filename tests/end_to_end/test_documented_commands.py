@@ -35,7 +35,6 @@ ADDED_OPTIONS = {
     "run .*wide_angular": ["--methods", "wide_angular.yaml"],
     "run .*--searches 3": ["--searches", "2"],
     "plan folder ": ["--rate", "800"],
-    "verify ": ["--sample", "1"],
     "export embeddings|export model|fit ": ["--method", "untrained"],
 }
 REPRODUCE = "python -m reproduce "

@@ -44,7 +44,7 @@ def test_every_row_is_trained_under_its_own_conditions_marked_and_not_tested(say
     }
     assert by_row["smaller"].conditions.training.batch_size == 12
     assert by_row["triplet__loss.margin_0.1__images.resize_40"].conditions.images.resize == 40
-    assert by_row["normalized_softmax"].method.warmup_passes == 1
+    assert by_row["normalized_softmax"].method.warmup.passes == 1
     assert len({spec.seed for spec in by_row.values()}) == 1, "runs of all rows stay matched"
     table = say("table", "rows").out
     assert "† Smaller (8-dim): embedding_size 8, training.batch_size 12." in " ".join(table.split())

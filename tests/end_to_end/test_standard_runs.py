@@ -6,14 +6,12 @@ import pytest
 
 from protocols.datasets.splits import named_split
 from protocols.protocol_registry import PROTOCOLS
-from protocols.search.space import MethodTemplate
 from protocols.standard import choices
-from protocols.study import Budget, Study
 from reproduce.run.tasks import EvaluateTask
-from results.spec.search_settings import SamplerSettings
 from results.store.store import Store
-from tests.support.labs import InProcess, TrialsInMemory, run_here
+from tests.support.labs import InProcess, run_here
 from tests.support.small_setup import COSFACE, UNTRAINED, small_setup, with_changes
+from tests.support.studies import study_of
 
 RUNS = 2
 
@@ -36,9 +34,8 @@ def setup(tmp_path_factory):
     return with_changes(whole, training=training)
 
 
-def study_of(setup, method):
-    budget = Budget(0, RUNS)
-    return Study(setup, MethodTemplate(method=method), budget, SamplerSettings(), TrialsInMemory())
+def given(setup, method):
+    return study_of(setup, method, reproductions=RUNS, trials=0)
 
 
 def open_store(folder):
@@ -46,7 +43,7 @@ def open_store(folder):
 
 
 def run(setup, method, store, executor=None):
-    work = {method.name: partial(PROTOCOLS["standard"].run, study_of(setup, method))}
+    work = {method.name: partial(PROTOCOLS["standard"].run, given(setup, method))}
     return run_here(setup, store, work, executor, test_curves=True)[method.name]
 
 
@@ -65,7 +62,7 @@ def test_every_run_has_the_score_of_the_last_epoch(finished, setup):
         assert [point.iteration for point in points] == [0, 4, 8, 12]
         assert record.last_epoch == points[-1].scores
         assert record.separated in [point.scores for point in points[1:]]
-        assert record.chosen_by == tuple(spec.fingerprint for spec in choices(study_of(setup, COSFACE), {})[record.run])
+        assert record.chosen_by == tuple(spec.fingerprint for spec in choices(given(setup, COSFACE), {})[record.run])
     assert len(store.table("folds")) == RUNS * (4 + 1)
 
 

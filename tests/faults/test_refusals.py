@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from protocols.search.space import MethodTemplate, SearchParameter
-from protocols.study import Budget, Study
+from protocols.study import Study
 from protocols.training.build_method import MethodError, RefusedError, refusals
 from protocols.training.monitor import NotFiniteError
 from protocols.training.train_fold import train_fold
@@ -19,13 +18,16 @@ from reproduce.outputs.export_studies import _trials
 from reproduce.run.open_sessions import check_settings
 from reproduce.run.session import Session, open_session
 from reproduce.storage import storage_paths
+from results.spec.component import Component, SourceName
+from results.spec.method import Method
+from results.spec.range import Range
 from results.spec.search_settings import SamplerSettings
-from results.spec.training_spec import Component, MethodSpec, SourceName
 from results.store.searches import StoredStudy
 from tests.support.experiment_files import load_experiment
 from tests.support.feature_files import some_features, write_features
 from tests.support.labs import InventedLab, TrialsInMemory
 from tests.support.small_setup import TRIPLET, small_setup
+from tests.support.studies import study_of
 from tests.support.toys import made_up_result, pattern_dataset, settings, toy_fold
 
 EXPERIMENT = """title: small
@@ -97,7 +99,7 @@ def test_a_refusal_names_the_line_of_a_users_file(tmp_path):
 
 
 def test_what_a_loss_refuses_in_a_step_is_a_refusal_of_the_training(tmp_path):
-    queue = MethodSpec(name="xbm", loss=Component(name="XBMLoss", arguments={"base": "c1", "memory_size": 4}))
+    queue = Method(name="xbm", loss=Component(name="XBMLoss", arguments={"base": "c1", "memory_size": 4}))
     spec, data = toy_fold(pattern_dataset(tmp_path), queue, settings(batch_size=8))
     with pytest.raises(RefusedError, match=r"^XBMLoss: a batch of 8 does not fit into a memory of 4$"):
         train_fold(spec, data)
@@ -154,7 +156,7 @@ search:
 
 def test_the_batch_size_can_be_a_bound_of_a_cards_range(tmp_path):
     session = opened(tmp_path, "c1_xbm", 128)
-    space = {parameter.target: parameter for parameter in session.planned["c1_xbm"].method.space}
+    space = session.plan.rows["c1_xbm"].ranges
     assert (space["loss.memory_size"].low, space["loss.memory_size"].high) == (128, 8192)
     check_settings([session])
     with pytest.raises(
@@ -165,11 +167,8 @@ def test_the_batch_size_can_be_a_bound_of_a_cards_range(tmp_path):
 
 def search_of(setup: Any, refuse: Any, log: TrialsInMemory | None = None) -> tuple[Study, list[int]]:
     """Run a search of four trials whose settings are refused as told; return it and the numbers of trained trials."""
-    margin = SearchParameter(target="loss.margin", scale="linear", low=0.0, high=1.0)
-    study = Study(
-        setup, MethodTemplate(method=TRIPLET, space=(margin,)), Budget(trials=4), SamplerSettings(startup_trials=2),
-        log or TrialsInMemory(),
-    )  # fmt: skip
+    margin = {"loss.margin": Range(scale="linear", low=0.0, high=1.0)}
+    study = study_of(setup, TRIPLET, margin, log, trials=4, sampler=SamplerSettings(startup_trials=2))
     trained = []
 
     class RefusingLab(InventedLab):

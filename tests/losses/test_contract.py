@@ -8,11 +8,12 @@ import re
 import pytest
 import torch
 from pytorch_metric_learning import distances, reducers, regularizers
+from pytorch_metric_learning import losses as pml
 from torch.func import functional_call
 
 import losses
 from protocols.machine.torch_state import use_precision
-from tests.support.loss_cases import B, C, D, assert_same_state, batch, cases, made, train, value_of
+from tests.support.loss_cases import CASES, B, C, D, assert_same_state, batch, cases, made, train, value_of
 from tests.support.loss_cases import with_finite_gradients as finite
 
 # --- settings ---
@@ -31,6 +32,14 @@ def test_defaults_are_those_of_the_docstrings():
                 defaults[cls, name] = value
     assert documented == defaults
     assert len(defaults) > 80
+
+
+def test_every_exported_loss_has_a_case():
+    """A loss without one is not held to what this file asks. Those with a name of the library are tested beside it."""
+    exported = {name for name in losses.__all__ if name.endswith("Loss")} - vars(pml).keys()
+    of_cases = {cls.__name__ for case in CASES for part in case.make(C, D).modules() for cls in type(part).__mro__}
+    assert exported - of_cases == set(), "add a case to tests/support/loss_cases.py"
+    assert len(exported) > 15
 
 
 # --- states, precision, gradients ---

@@ -13,8 +13,9 @@ from protocols.training.build_method import build_method
 from protocols.training.optimizer import build_optimizer
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import model_of
+from results.spec.component import Component
 from results.spec.conditions import TrainingSettings
-from results.spec.training_spec import Component, MethodSpec
+from results.spec.method import Method
 from results.values import derive_seed
 from tests.support.documentation import ROOT, blocks
 from tests.support.small_setup import small_setup
@@ -99,6 +100,31 @@ def test_the_examples_of_the_docs_call_the_hooks():
     assert names["loss"].started
 
 
+def test_a_module_of_lightning_calls_the_hooks_as_a_plain_loop_does():
+    pytest.importorskip("lightning")
+    (code,) = (one for one in blocks(ROOT / "docs" / "losses_elsewhere.md", "python") if "LightningModule" in one)
+    torch.manual_seed(0)
+    exec(code, names := {})
+    assert names["module"].schedule.step == 16
+    torch.manual_seed(0)
+    images, labels = torch.randn(64, 8), torch.arange(64) % 4
+    model = nn.Sequential(nn.Linear(8, 32), nn.Linear(32, 16))
+    loss = ProxyISALoss(num_classes=4, embedding_size=16, memory_size=32)
+    groups = [{"params": model.parameters()}, *loss.param_groups(lr=1e-2, weight_decay=0.0)]
+    optimizer = torch.optim.Adam(groups, lr=1e-3)
+    schedule = Schedule(loss, model, labels, batch_size=16, trunk=model[0])
+    for rows in list(torch.arange(64).split(16)) * 4:
+        schedule.start_step()
+        optimizer.zero_grad()
+        loss(model(images[rows]), labels[rows]).backward()
+        if schedule.gradients_ready():
+            optimizer.step()
+    for ours, theirs in ((model, names["network"]), (loss, names["with_memory"])):
+        for key, value in ours.state_dict().items():
+            torch.testing.assert_close(theirs.state_dict()[key], value, msg=key)
+    assert loss.memory_on, "without hooks it stays off"
+
+
 # --- the reminder ---
 
 WAITING = {
@@ -124,7 +150,7 @@ def parts_of_training(spec, data):
     method = build_method(spec.method, counts, model.dimensions, batch_size)
     optimizer = build_optimizer(spec.conditions.training.optimizer, model, method, spec.method)
     source = BatchSource(data.train, spec.conditions.images, torch.device("cpu"))
-    rows = batches(targets, batch_size, spec.method.samples_per_class, derive_seed("batches", spec.seed))
+    rows = batches(targets, batch_size, spec.method.batch.samples_per_class, derive_seed("batches", spec.seed))
     return model, method, optimizer, source, rows
 
 
@@ -171,5 +197,5 @@ def five_epochs(loss, folder):
     """A fold's training of a loss over five epochs, and its images."""
     settings = {**dict(small_setup(folder).conditions.training), "max_epochs": 5, "patience": 9}
     setup = small_setup(folder, training=TrainingSettings.model_validate(settings))
-    spec = setup.fold_specs(MethodSpec(name="own", loss=loss, loss_lr=0.01), "reproduction", 0)[0]
+    spec = setup.fold_specs(Method(name="own", loss=loss, loss_lr=0.01), "reproduction", 0)[0]
     return spec, setup.training_data(spec)

@@ -8,23 +8,21 @@ from protocols.datasets.splits import from_ranges
 from protocols.jobs import EvaluateJob, TrainJob
 from protocols.mlrc import mlrc
 from protocols.protocol_registry import PROTOCOLS
-from protocols.search.space import MethodTemplate, SearchParameter
-from protocols.study import Budget, Study
 from results.records.records import Event
-from results.spec.search_settings import SamplerSettings
+from results.spec.experiment_spec import Experiment
+from results.spec.range import Range
+from results.spec.search_settings import SamplerSettings, SearchSettings
 from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import TrunkSpec
 from tests.support.labs import InventedLab, TrialsInMemory
 from tests.support.small_setup import with_changes
+from tests.support.studies import study_of
 from tests.support.toys import CONTRASTIVE, PRETRAINED_PCA, UNTRAINED, made_up_result
 
-SPACE = (
-    SearchParameter(target="loss.neg_margin", scale="linear", low=0.0, high=2.0),
-    SearchParameter(target="loss.pos_margin", scale="linear", low=-0.2, high=2.0),
-)
-OPEN = MethodTemplate(method=CONTRASTIVE, space=SPACE)
-BUDGET = Budget(trials=4, reproductions=3)
-SAMPLER = SamplerSettings(startup_trials=4)
+SPACE = {
+    "loss.neg_margin": Range(scale="linear", low=0.0, high=2.0),
+    "loss.pos_margin": Range(scale="linear", low=-0.2, high=2.0),
+}
 IMAGENET = TrunkSpec(name="efficientnet_lite0", weights="imagenet")
 
 
@@ -34,20 +32,22 @@ def _hump(spec):
     return made_up_result(spec, 0.5 - 0.1 * abs(margin - 0.6) + 0.01 * spec.fold)
 
 
-def study(setup, method, budget):
-    return Study(setup, method, budget, SAMPLER, TrialsInMemory())
+def study(setup, ranges=SPACE, method=CONTRASTIVE, log=None, **budget):
+    numbers = {"trials": 4, "reproductions": 3, "sampler": SamplerSettings(startup_trials=4), **budget}
+    return study_of(setup, method, ranges, log, **numbers)
 
 
-def _drive(setup, method=OPEN, budget=BUDGET, score=_hump, log=None):
+def _drive(setup, ranges=SPACE, score=_hump, **changes):
     """Follow the searches of a method, one after another."""
     lab = InventedLab(score)
-    for search in Study(setup, method, budget, SAMPLER, log or TrialsInMemory()).searches():
+    for search in study(setup, ranges, **changes).searches:
         lab.returned += mlrc(search, lab)
     return lab
 
 
 def test_the_budget_is_the_protocols():
-    assert Budget() == Budget(trials=50, reproductions=10)
+    assert SearchSettings().trials == 50
+    assert Experiment.model_fields["reproductions"].default == 10
 
 
 def test_trials_come_first_then_reproductions_then_tests(setup):
@@ -56,8 +56,8 @@ def test_trials_come_first_then_reproductions_then_tests(setup):
     assert len(driven.search) == 4 * 4
     assert len(driven.reproductions) == 3 * 4
     assert len(driven.tests) == 3
-    assert PROTOCOLS["mlrc"].trainings_of(study(setup, OPEN, BUDGET)) == 28
-    assert PROTOCOLS["mlrc"].trainings_of(study(setup, OPEN, Budget())) == 240
+    assert PROTOCOLS["mlrc"].trainings_of(study(setup)) == 28
+    assert PROTOCOLS["mlrc"].trainings_of(study(setup, trials=50, reproductions=10)) == 240
     kinds = ["search"] * 4 + ["reproduction", "evaluation"]
     for jobs, kind in zip(driven.asked, kinds, strict=True):
         for job in jobs:
@@ -68,13 +68,12 @@ def test_trials_come_first_then_reproductions_then_tests(setup):
 
 
 def test_a_repeated_search_is_another_search_with_runs_of_its_own(setup):
-    twice = replace(BUDGET, searches=2)
-    driven, once = _drive(setup, budget=twice), _drive(setup)
+    driven, once = _drive(setup, searches=2), _drive(setup)
     assert [len(jobs) for jobs in driven.asked] == [4, 4, 4, 4, 12, 3] * 2
     assert (
-        PROTOCOLS["mlrc"].trainings_of(study(setup, OPEN, twice))
+        PROTOCOLS["mlrc"].trainings_of(study(setup, searches=2))
         == 56
-        == 2 * PROTOCOLS["mlrc"].trainings_of(study(setup, OPEN, BUDGET))
+        == 2 * PROTOCOLS["mlrc"].trainings_of(study(setup))
     )
     # The first search is the one that an experiment without `searches` has.
     assert driven.asked[:6] == once.asked
@@ -88,16 +87,15 @@ def test_a_repeated_search_is_another_search_with_runs_of_its_own(setup):
 
 
 def test_a_method_without_a_search_gets_as_many_runs_as_the_others(setup):
-    settled, thrice = MethodTemplate(method=CONTRASTIVE, space=()), replace(BUDGET, searches=3)
-    driven = _drive(setup, settled, thrice)
+    driven = _drive(setup, {}, searches=3)
     assert [len(jobs) for jobs in driven.asked] == [12, 3] * 3
     assert len({job.spec.seed for job in driven.reproductions}) == 36
-    assert study(setup, settled, thrice).n_runs == study(setup, OPEN, thrice).n_runs == 9
+    assert study(setup, {}, searches=3).row.runs == study(setup, searches=3).row.runs == 9
     # Where no experiment searches, or all runs are equal, there is nothing to repeat.
-    assert study(setup, settled, replace(thrice, trials=0)).n_runs == 3
+    assert study(setup, {}, searches=3, trials=0).row.runs == 3
     downloaded = with_changes(setup, trunk=setup.conditions.trunk.model_copy(update={"weights": "imagenet"}))
-    untrained = MethodTemplate(method=CONTRASTIVE.model_copy(update={"loss": None}), space=())
-    assert study(downloaded, untrained, thrice).n_runs == 1
+    untrained = CONTRASTIVE.model_copy(update={"loss": None})
+    assert study(downloaded, {}, untrained, searches=3).row.runs == 1
 
 
 @pytest.mark.parametrize("folds", [1, 2, 4])
@@ -176,14 +174,14 @@ def test_events_and_times_are_passed_on(setup):
     ],
 )
 def test_a_pretrained_trunk_is_tested_once(setup, trunk, method, runs):
-    changed, opened = with_changes(setup, trunk=trunk), MethodTemplate(method=method)
-    assert study(changed, opened, BUDGET).n_reproductions == runs
-    assert study(changed, opened, Budget(4, 0)).n_reproductions == 0
+    changed = with_changes(setup, trunk=trunk)
+    assert study(changed, {}, method).row.reproductions == runs
+    assert study(changed, {}, method, reproductions=0).row.reproductions == 0
 
     def score(spec):
         return made_up_result(spec, 0.3)
 
-    driven = _drive(changed, opened, score=score)
+    driven = _drive(changed, {}, score, method=method)
     assert len(driven.returned) == runs
     has_embedder = {job.spec.has_embedder for job in driven.reproductions}
     assert has_embedder == {method is not UNTRAINED}
@@ -196,36 +194,33 @@ def test_a_larger_budget_goes_on_and_a_smaller_looks_at_the_first_only(setup):
     def score(spec):
         return made_up_result(spec, next(rising) / 1000)
 
-    small = _drive(setup, budget=Budget(2, 1), score=score, log=log)
-    large = _drive(setup, budget=Budget(4, 1), score=score, log=log)
+    small = _drive(setup, trials=2, reproductions=1, score=score, log=log)
+    large = _drive(setup, trials=4, reproductions=1, score=score, log=log)
     assert (len(small.search), len(large.search)) == (8, 16)
-    again = _drive(setup, budget=Budget(2, 1), score=score, log=log)
+    again = _drive(setup, trials=2, reproductions=1, score=score, log=log)
     assert again.search == small.search == large.search[:8]
     assert again.reproductions == small.reproductions
     assert again.reproductions != large.reproductions
 
 
 def test_an_exhaustive_parameter_has_its_own_number_of_trials(setup):
-    bins = SearchParameter(target="loss.num_bins", scale="int", low=2, high=4, exhaustive=True)
-    method = MethodTemplate(method=CONTRASTIVE, space=(bins,))
-    budget = Budget(5, 1)
-    driven = _drive(setup, method, budget)
+    bins = {"loss.num_bins": Range(scale="int", low=2, high=4, exhaustive=True)}
+    driven = _drive(setup, bins, trials=5, reproductions=1)
     tried = [job.spec.method.loss.arguments["num_bins"] for job in driven.search[::4] if job.spec.method.loss]
     assert tried == [2, 3, 4]
-    assert PROTOCOLS["mlrc"].trainings_of(study(setup, method, budget)) == 4 * (3 + 1)
+    assert PROTOCOLS["mlrc"].trainings_of(study(setup, bins, trials=5, reproductions=1)) == 4 * (3 + 1)
 
 
 def test_before_a_search_no_training_is_foreseeable_and_without_one_all_are(setup):
-    assert PROTOCOLS["mlrc"].foreseeable(study(setup, OPEN, BUDGET)) == []
-    settled = MethodTemplate(method=CONTRASTIVE)
-    assert PROTOCOLS["mlrc"].foreseeable(study(setup, settled, BUDGET)) == [
-        job.fingerprint for job in _drive(setup, settled).reproductions
+    assert PROTOCOLS["mlrc"].foreseeable(study(setup)) == []
+    assert PROTOCOLS["mlrc"].foreseeable(study(setup, {})) == [
+        job.fingerprint for job in _drive(setup, {}).reproductions
     ]
 
 
 def test_what_is_foreseeable_grows_with_the_search_up_to_all_trainings(setup):
-    twice, log = replace(BUDGET, searches=2), TrialsInMemory()
-    given = Study(setup, OPEN, twice, SAMPLER, log)
+    log = TrialsInMemory()
+    given = study(setup, log=log, searches=2)
     known = []
     made = []
 
@@ -236,12 +231,12 @@ def test_what_is_foreseeable_grows_with_the_search_up_to_all_trainings(setup):
         known.append(len(foreseen))
         return _hump(spec)
 
-    _drive(setup, budget=twice, score=score, log=log)
+    _drive(setup, searches=2, score=score, log=log)
     assert PROTOCOLS["mlrc"].foreseeable(given) == made
     # One trial after another; the end of a search settles its reproductions.
     assert sorted(set(known)) == [4, 8, 12, 16, 28, 32, 36, 40, 44, 56]
 
 
 def test_the_kind_of_training_is_that_of_the_first_reproduction(setup):
-    settled = MethodTemplate(method=CONTRASTIVE)
-    assert PROTOCOLS["mlrc"].kinds(study(setup, settled, BUDGET)) == [_drive(setup, settled).reproductions[0].spec]
+    (classes,) = PROTOCOLS["mlrc"].kinds(study(setup, {}))
+    assert setup.example(CONTRASTIVE, classes) == _drive(setup, {}).reproductions[0].spec

@@ -7,20 +7,20 @@ import pytest
 from protocols.datasets.splits import SPLITS, SplitError, from_ranges, named_split
 from protocols.jobs import TrainJob
 from protocols.protocol_registry import PROTOCOLS
-from protocols.search.space import MethodTemplate, SearchParameter
 from protocols.setup import Setup
 from protocols.standard import choose_epoch, standard
-from protocols.study import Budget, Study
 from protocols.training.train_fold import train_fold
 from results.records.records import CurvePoint, Event
 from results.spec.conditions import TrainingSettings
 from results.spec.data_choice import DrawnSplit
 from results.spec.experiment_spec import Experiment
+from results.spec.range import Range
 from results.spec.search_settings import SamplerSettings
 from results.spec.trunk_spec import TrunkSpec
-from tests.support.labs import InventedLab, TrialsInMemory
+from tests.support.labs import InventedLab
 from tests.support.sample_records import some_spec
 from tests.support.small_setup import with_changes
+from tests.support.studies import study_of
 from tests.support.toys import (
     CONTRASTIVE,
     UNTRAINED,
@@ -31,7 +31,7 @@ from tests.support.toys import (
     settings,
 )
 
-SPACE = (SearchParameter(target="loss.neg_margin", scale="linear", low=0.0, high=2.0),)
+SPACE = {"loss.neg_margin": Range(scale="linear", low=0.0, high=2.0)}
 
 
 @pytest.fixture
@@ -44,8 +44,9 @@ def setup(tmp_path):
     )
 
 
-def study(setup, method, budget):
-    return Study(setup, method, budget, SamplerSettings(startup_trials=2), TrialsInMemory())
+def study(setup, reproductions, method=CONTRASTIVE, ranges=None, trials=0):
+    sampler = SamplerSettings(startup_trials=2)
+    return study_of(setup, method, ranges, reproductions=reproductions, trials=trials, sampler=sampler)
 
 
 def curve(*scores):
@@ -76,7 +77,7 @@ def train_jobs(jobs):
 
 
 def test_a_run_chooses_its_epoch_on_all_folds_and_trains_on_all_classes(setup):
-    given = study(setup, MethodTemplate(method=CONTRASTIVE), Budget(trials=0, reproductions=3))
+    given = study(setup, 3)
     asked, tests = drive(given)
     choosing, finals, _ = asked
     assert [len(jobs) for jobs in asked] == [12, 3, 3]
@@ -109,7 +110,7 @@ def test_the_epoch_is_the_best_of_the_mean_over_the_folds(setup):
     def by_fold(spec):
         return validated(spec).model_copy(update={"curve": curve(*curves[spec.fold])})
 
-    asked, tests = drive(study(setup, MethodTemplate(method=CONTRASTIVE), Budget(0, 1)), by_fold)
+    asked, tests = drive(study(setup, 1), by_fold)
     assert train_jobs(asked[1])[0].spec.checkpoint_epoch == 5
     assert tests[0].events == ()
 
@@ -120,7 +121,7 @@ def test_a_run_of_another_choice_is_another_run(setup):
 
 
 def test_the_search_comes_first_and_sees_no_other_classes(setup):
-    searched = study(setup, MethodTemplate(method=CONTRASTIVE, space=SPACE), Budget(trials=3, reproductions=1))
+    searched = study(setup, 1, ranges=SPACE, trials=3)
     asked, tests = drive(searched)
     assert [len(jobs) for jobs in asked] == [4, 4, 4, 4, 1, 1]
     assert PROTOCOLS["standard"].trainings_of(searched) == 17
@@ -136,13 +137,13 @@ def test_events_of_the_choice_reach_the_test(setup):
             return validated(spec)
         return made_up_result(spec, 0.0, reason="loss not finite at iteration 7")
 
-    asked, tests = drive(study(setup, MethodTemplate(method=CONTRASTIVE), Budget(0, 1)), one_diverged)
+    asked, tests = drive(study(setup, 1), one_diverged)
     assert train_jobs(asked[1])[0].spec.checkpoint_epoch == 4
     assert tests[0].events == (Event(kind="diverged", fold=2, iteration=100, choosing=True),)
 
 
 def test_the_untrained_trunk_has_nothing_to_choose(setup):
-    untrained = study(setup, MethodTemplate(method=UNTRAINED), Budget(0, 2))
+    untrained = study(setup, 2, UNTRAINED)
     asked, tests = drive(untrained)
     assert [len(jobs) for jobs in asked if jobs] == [2, 2]
     assert PROTOCOLS["standard"].trainings_of(untrained) == 2
@@ -154,7 +155,7 @@ def test_the_untrained_trunk_has_nothing_to_choose(setup):
 def test_with_a_single_candidate_there_are_no_choosing_trainings(setup, max_epochs, validate_every):
     update = {"max_epochs": max_epochs, "validate_every": validate_every}
     short = with_changes(setup, training=setup.conditions.training.model_copy(update=update))
-    given = study(short, MethodTemplate(method=CONTRASTIVE), Budget(0, 2))
+    given = study(short, 2)
     asked, tests = drive(given)
     assert [len(jobs) for jobs in asked if jobs] == [2, 2]
     assert PROTOCOLS["standard"].trainings_of(given) == 2
@@ -162,11 +163,13 @@ def test_with_a_single_candidate_there_are_no_choosing_trainings(setup, max_epoc
     assert [spec.checkpoint_epoch for spec in finals] == [max_epochs] * 2
     assert PROTOCOLS["standard"].foreseeable(given) == [spec.fingerprint for spec in finals]
     assert [test.chosen_by for test in tests] == [(), ()]
-    assert [spec.checkpoint_epoch for spec in PROTOCOLS["standard"].kinds(given)] == [max_epochs]
+    assert [short.example(CONTRASTIVE, kind).checkpoint_epoch for kind in PROTOCOLS["standard"].kinds(given)] == [
+        max_epochs
+    ]
 
 
 def test_final_trainings_cannot_be_foreseen_before_their_epoch_is_chosen(setup):
-    given = study(setup, MethodTemplate(method=CONTRASTIVE), Budget(0, 3))
+    given = study(setup, 3)
     asked, _ = drive(given)
     assert PROTOCOLS["standard"].foreseeable(given) == [job.fingerprint for job in train_jobs(asked[0])]
 

@@ -69,13 +69,28 @@ def test_a_study_of_ones_own_trains_the_folds_through_the_store(objective, tmp_p
     assert len(store.table("folds")) == 4
 
 
+def test_a_finished_trial_is_evaluated_again_from_the_store(objective, tmp_path):
+    """As Optuna documents it: with the trial itself, or with its parameters as a fixed one."""
+    own = objective(suggest=lambda trial: {"loss.neg_margin": trial.suggest_float("margin", 0.2, 0.8)})
+    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.RandomSampler(seed=1))
+    study.optimize(own, n_trials=2)
+    best = study.best_trial
+    assert own(best) == best.value
+    assert own(optuna.trial.FixedTrial(best.params, number=best.number)) == best.value
+    other = own(optuna.trial.FixedTrial({"margin": 0.3}, number=5))
+    assert 0 <= other <= 1
+    store = Store(f"sqlite:///{tmp_path}/store.sqlite", tmp_path / "artifacts")
+    assert len(store.table("folds")) == 6
+    assert [trial.state.name for trial in study.trials] == ["COMPLETE"] * 2
+
+
 def test_a_space_of_ones_own_takes_the_place_of_the_cards(objective, tmp_path):
     setting = {"loss.neg_margin": 0.5, "optimizer.lr": 0.01, "batch.samples_per_class": 2}
     (trial,) = once(objective(suggest=lambda trial: setting)).trials
     assert (trial.params, trial.user_attrs["setting"]) == ({}, setting)
     store = Store(f"sqlite:///{tmp_path}/store.sqlite", tmp_path / "artifacts")
     methods = [made.spec.method for made in store.fold_results(trial.user_attrs["trainings"]).values()]
-    assert [(one.loss.arguments["neg_margin"], one.lr, one.samples_per_class) for one in methods] == [
+    assert [(one.loss.arguments["neg_margin"], one.optimizer.lr, one.batch.samples_per_class) for one in methods] == [
         (0.5, 0.01, 2)
     ] * 2
 
@@ -87,10 +102,10 @@ def test_a_setting_is_tested_as_an_experiment_of_its_own(objective, tmp_path):
     runs = own.test(setting, "my_setting")
     store = Store(tmp_path / "store.sqlite", tmp_path / "artifacts")
     (start,) = store.starts()
-    assert (start.name, start.runs, start.summary.methods) == ("my_setting", 2, {"held": "Held"})
+    assert (start.name, start.runs, start.summary.titles) == ("my_setting", 2, {"held": "Held"})
     assert [run.hyperparameters for run in runs] == [setting] * 2
     specs = [spec for run in runs for spec in run.specs]
-    assert {(spec.conditions.training.batch_size, spec.method.lr) for spec in specs} == {(16, 0.01)}
+    assert {(spec.conditions.training.batch_size, spec.method.optimizer.lr) for spec in specs} == {(16, 0.01)}
     assert {spec.method.loss.arguments["pos_margin"] for spec in specs} == {0.0}
     assert len({spec.seed for spec in specs}) == len(store.table("folds")) - 2 == 4
     assert [run.fingerprint for run in own.test(setting, "my_setting")] == [run.fingerprint for run in runs]
@@ -117,10 +132,10 @@ def test_a_setting_is_tested_as_an_experiment_of_its_own(objective, tmp_path):
 )
 def test_an_objective_opens_any_row_of_any_file_and_further_methods(objective, row, file, batch, searched):
     study = objective(row, file).study
-    assert study.method.method.name == row
+    assert study.method.name == row
     assert study.setup.conditions.training.batch_size == batch
-    assert {parameter.target: parameter.ends for parameter in study.space} == searched
-    assert not study.enqueue
+    assert {target: one.ends for target, one in study.row.ranges.items()} == searched
+    assert not study.row.enqueue
 
 
 @pytest.mark.parametrize(

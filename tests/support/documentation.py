@@ -1,13 +1,14 @@
 """What the README and the pages in docs/ say: their code blocks, commands, files to save, links and paths."""
 
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
 PAGES = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
-_BLOCK = re.compile(r"^```(\S+)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(r"^(?:<!-- needs: (\S+) -->\n)?```(\S+)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 _SAVED_BLOCK = re.compile(r"^<!-- file: (\S+) -->\n```(?:yaml|python)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 _REPOSITORY_PATH = re.compile(r"`((?:losses|results|protocols|reports|reproduce|tests|docs)/[\w./*-]*)`")
@@ -19,11 +20,13 @@ def text_of(page: Path) -> str:
 
 def languages(page: Path) -> set[str]:
     """Languages of all code blocks, directives of MyST included."""
-    return {language for language, _ in _BLOCK.findall(text_of(page))}
+    return {language for _, language, _ in _BLOCK.findall(text_of(page))}
 
 
 def blocks(page: Path, language: str) -> list[str]:
-    return [content for found, content in _BLOCK.findall(text_of(page)) if found == language]
+    """The blocks of a language, without those that need a package that is not installed."""
+    found = _BLOCK.findall(text_of(page))
+    return [block for package, name, block in found if name == language and (not package or find_spec(package))]
 
 
 def commands(page: Path) -> list[str]:

@@ -12,7 +12,6 @@ from pydantic import JsonValue
 
 from protocols.evaluation.evaluate_run import test_data
 from protocols.jobs import EvaluateJob, Job, Lab, TrainJob
-from protocols.search.proposals import optuna_lock
 from protocols.setup import Setup
 from reproduce.run.devices import prepare_process
 from reproduce.run.lab import MethodSearch, SharedLab
@@ -81,8 +80,7 @@ class InProcess:
     def submit(self, task):
         future = Future()
         try:
-            with optuna_lock:
-                future.set_result(run_task(task, "cpu"))
+            future.set_result(run_task(task, "cpu"))
         except Exception as error:
             future.set_exception(error)
         return future

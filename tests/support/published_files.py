@@ -9,7 +9,7 @@ from reproduce.config.experiment_file import experiment_names, load_experiments
 from reproduce.config.strict_yaml import read_yaml
 from results.findings.experiment import answer_of
 from results.published.tables import covered_rows, published_table, published_tables
-from results.records.experiment_summary import ExperimentSummary
+from results.spec.plan import Plan
 from results.store.experiment_results import MeasuredExperiment
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,7 +42,7 @@ def experiment_of(row):
     ]
     panels = [load_experiments(row.table, {})] if row.table in experiment_names() else []
     for name, experiment in (item for file in panels for item in file.items()):
-        summary = ExperimentSummary(methods={}, runs={}, experiment=experiment)
+        summary = Plan(rows={}, experiment=experiment)
         stored = StoredExperiment(name, answer_of(MeasuredExperiment(summary, ())))
         if stored.dataset == row.dataset and row.method in experiment.rows and not objections(table, *cells[0], stored):
             return name

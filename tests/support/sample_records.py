@@ -5,11 +5,13 @@ from dataclasses import replace
 from typing import Any
 
 from protocols.jobs import EvaluateJob
-from results.records.experiment_summary import ExperimentSummary
 from results.records.provenance import Provenance
 from results.records.records import CurvePoint, FoldResult, RunRecord, Scores
+from results.spec.component import Component
 from results.spec.conditions import Conditions, ImageSettings
-from results.spec.training_spec import Component, FoldSpec, MethodSpec
+from results.spec.method import Method
+from results.spec.plan import Plan
+from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import TrunkSpec
 from results.store.experiment_results import MeasuredExperiment
 from results.store.store import Store
@@ -30,9 +32,7 @@ def some_provenance() -> Provenance:
     )
 
 
-def some_summary(
-    settings: dict[str, Any] | None = None, trials: int | None = None, **changes: Any
-) -> ExperimentSummary:
+def some_summary(settings: dict[str, Any] | None = None, trials: int | None = None, **changes: Any) -> Plan:
     """A started experiment; `settings`, `title`, `trials` and `reproductions` are those of its file.
 
     Without `runs`, every method has all of its searches and reproductions planned.
@@ -52,12 +52,15 @@ def some_summary(
         experiment["search"] = {**experiment["search"], "trials": trials}
     planned = experiment["reproductions"] * experiment["search"].get("searches", 1)
     summary.setdefault("runs", dict.fromkeys(summary["methods"], planned))
-    return ExperimentSummary.model_validate({"experiment": experiment, **summary})
+    return Plan.model_validate({"experiment": experiment, **summary})
 
 
-def put_experiment(
-    store: Store, identity: str, name: str, summary: ExperimentSummary, records: Iterable[RunRecord] = ()
-) -> None:
+def changed_plan(plan: Plan, **stored: Any) -> Plan:
+    """A plan with other values of what the store keeps of it, such as `runs` or `ranges` by row."""
+    return Plan.model_validate({**plan.model_dump(mode="json"), **stored})
+
+
+def put_experiment(store: Store, identity: str, name: str, summary: Plan, records: Iterable[RunRecord] = ()) -> None:
     """Store an experiment with runs, as its start leaves it."""
     store.put_experiment(identity, name, summary)
     for record in records:
@@ -73,7 +76,7 @@ def some_spec(**changes: Any) -> FoldSpec:
         "fold": 1,
         "train_classes": ((2, 6), (0, 0)),
         "validation_classes": ((1, 1),),
-        "method": MethodSpec(name="triplet", loss=Component(name="TripletMarginLoss", arguments={"margin": 0.1})),
+        "method": Method(name="triplet", loss=Component(name="TripletMarginLoss", arguments={"margin": 0.1})),
         "conditions": Conditions(
             images=ImageSettings(resize=None, crop=32),
             trunk=TrunkSpec(name="small_conv", weights="random"),

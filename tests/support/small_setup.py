@@ -8,8 +8,9 @@ import numpy as np
 
 from protocols.datasets.splits import mlrc_split
 from protocols.setup import Setup
+from results.spec.component import Component
 from results.spec.conditions import Conditions, ImageSettings, OptimizerSettings, TrainingSettings
-from results.spec.training_spec import Component, MethodSpec
+from results.spec.method import Method
 from results.spec.trunk_spec import TrunkSpec
 from tests.support.packs import pack_arrays, packed_dataset
 
@@ -46,6 +47,6 @@ def with_changes(setup: Setup, **changes: Any) -> Setup:
     return replace(setup, conditions=setup.conditions.model_copy(update=conditions), **changes)
 
 
-TRIPLET = MethodSpec(name="triplet", loss=Component(name="TripletMarginLoss", arguments={"margin": 0.1}))
-COSFACE = MethodSpec(name="cosface", loss=Component(name="CosFaceLoss"), samples_per_class=1, loss_lr=0.01)
-UNTRAINED = MethodSpec(name="untrained", loss=None)
+TRIPLET = Method(name="triplet", loss=Component(name="TripletMarginLoss", arguments={"margin": 0.1}))
+COSFACE = Method(name="cosface", loss=Component(name="CosFaceLoss"), samples_per_class=1, loss_lr=0.01)
+UNTRAINED = Method(name="untrained", loss=None)

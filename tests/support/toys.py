@@ -11,25 +11,27 @@ from torch import Tensor
 from protocols.datasets.dataset import Dataset, FoldData, fold_data
 from protocols.datasets.splits import as_ranges, mlrc_split
 from results.records.records import CurvePoint, FoldResult
+from results.spec.component import Component
 from results.spec.conditions import Conditions, ImageSettings, OptimizerSettings, TrainingSettings
-from results.spec.training_spec import Component, FoldSpec, MethodSpec
+from results.spec.method import Method
+from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import TrunkSpec
 from tests.support.packs import pack_arrays, packed_dataset
 from tests.support.sample_records import changed_spec, some_provenance
 
 TRUNK = TrunkSpec(name="small_conv", weights="random")
 IMAGES = ImageSettings(resize=None, crop=8)
-CONTRASTIVE = MethodSpec(
+CONTRASTIVE = Method(
     name="contrastive",
     loss=Component(name="ContrastiveLoss", arguments={"pos_margin": 0.0, "neg_margin": 0.5}),
     samples_per_class=2,
 )
-PROXIES = MethodSpec(
+PROXIES = Method(
     name="normalized_softmax", loss=Component(name="NormalizedSoftmaxLoss"), samples_per_class=1, loss_lr=0.1
 )
-UNTRAINED = MethodSpec(name="untrained", loss=None)
-TEST_COMPONENTS = MethodSpec(name="pretrained_test_pca", loss=None, embedder="test_components")
-PRETRAINED_PCA = MethodSpec(name="pretrained_pca", loss=None, embedder="principal_components")
+UNTRAINED = Method(name="untrained", loss=None)
+TEST_COMPONENTS = Method(name="pretrained_test_pca", loss=None, embedder="test_components")
+PRETRAINED_PCA = Method(name="pretrained_pca", loss=None, embedder="principal_components")
 
 
 def patterns(classes: int, per_class: int, side: int) -> NDArray[np.uint8]:
@@ -68,7 +70,7 @@ def conditions(trunk: TrunkSpec = TRUNK, **changes: Any) -> Conditions:
 
 
 def toy_fold(
-    dataset: Dataset, method: MethodSpec = CONTRASTIVE, training: TrainingSettings | None = None, **changes: Any
+    dataset: Dataset, method: Method = CONTRASTIVE, training: TrainingSettings | None = None, **changes: Any
 ) -> tuple[FoldSpec, FoldData]:
     """A fold of the dataset's MLRC split, as a specification and its images; `changes` go into the specification.
 

@@ -124,7 +124,7 @@ def test_a_run_names_the_first_fault_and_counts_the_others(tmp_path):
     (root / "class_9x").mkdir()
     with pytest.raises(
         DataError,
-        match=r"class 'class_2' has only one image; .* dataset.min_images=2, in checks --min-images 2. .and 1 more;",
+        match=r"only one image; .* .--min-images 2, in a run --set dataset.min_images=2. .and 1 more;",
     ) as caught:
         open_dataset(data_request(root, tmp_path / "cache"))
     assert ["class_2" in caught.value.faults[0], "class_9x" in caught.value.faults[1]] == [True, True]

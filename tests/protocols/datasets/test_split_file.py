@@ -102,13 +102,20 @@ def test_an_instance_split_is_refused_with_the_reason(data, tmp_path):
     [
         ("class,part\nclass_0,train\n", ["first line", "column split"]),
         ("name,split\n", ["first line", "the column class or the column file"]),
-        ("file,class,split\nclass_0/0.png,a,train\n", ["does not name the file 'class_0/1.png'", "(and 14 more;"]),
+        (
+            "file,class,split\nclass_0/0.png,a,train\n",
+            ["names 1 of 16 files, which leaves 15 files without a split (class_0/1.png, "],
+        ),
         ("file,class,split\nx.png,a,train\nx.png,b,train\n", ["'x.png' is in 'a' and in 'b'", "once"]),
         ("file,class,split\nx.png, ,train\n", ["line 2 has no class"]),
         ("class,split\nclass_0,training\n", ["class 'class_0' has the split 'training'", "known are train, test"]),
         ("class,split\nclass_0,train\nclass_0,test\n", ["'class_0' is in 'train' and in 'test'", "once"]),
-        ("class,split\nclass_0,train\n", ["does not name the class 'class_1'; give every", "(and 6 more;"]),
+        (
+            "class,split\nclass_0,train\n",
+            ["names 1 of 8 classes, which leaves 7 classes without a split (class_1, class_2, class_3, ...)"],
+        ),
         ("class,split\n" + "".join(f"class_{c},train\n" for c in range(9)), ["names the class 'class_8'", "not there"]),
+        ("class,split\nclass_0,train\nclass_9,test\n", ["names 1 of 8 classes", "(and 1 more;"]),
         ("class,split\nclass_0,query\n", ["'class_0' has the split 'query'", "column file"]),
         (b"class,split\n\xff,train\n", ["not a CSV file in UTF-8"]),
         ("class,split\nclass_0\n", ["line 2 has 1 cells", "2 columns"]),
@@ -137,11 +144,17 @@ def test_files_need_names(tmp_path):
 
 @pytest.fixture
 def shop(tmp_path):
-    """Parts with folders of their own, so that a class is in two; one product is in the gallery only."""
+    """Parts with folders of their own, so that a class is in two; one product is in the gallery only.
+
+    Images of several formats lie beside other files.
+    """
     for product in range(13):
         for i in range(4):
             part = "train" if product < 8 else "query" if i == 0 and product < 12 else "gallery"
-            paint(tmp_path / "shop" / part / f"p{product:x}" / f"{i}.jpg", seed=10 * product + i)
+            suffix = (".jpg", ".png", ".JPEG", ".webp")[i]
+            paint(tmp_path / "shop" / part / f"p{product:x}" / f"{i}{suffix}", seed=10 * product + i)
+    (tmp_path / "shop" / "train" / "p0" / "sizes.txt").touch()
+    (tmp_path / "shop" / "train" / "p0" / "Thumbs.db").touch()
     return tmp_path / "shop"
 
 

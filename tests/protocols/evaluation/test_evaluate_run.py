@@ -24,7 +24,8 @@ from protocols.trunks.embedding_model import EmbeddingModel, embed_crops
 from protocols.users_code.sources import hashed_name
 from results.records.records import Event, RunRecord, Scores, run_fingerprint
 from results.records.records import TestCurve as Curve
-from results.spec.training_spec import Component, MethodSpec
+from results.spec.component import Component
+from results.spec.method import Method
 from tests.support.sample_records import evaluation_of, some_result
 from tests.support.toys import (
     CONTRASTIVE,
@@ -135,7 +136,7 @@ def test_concatenated_is_normalised_joined_and_normalised_again(dataset):
 
 def test_ball_joins_raw_embeddings(dataset, monkeypatch):
     monkeypatch.setattr(losses, "BallLoss", _Ball, raising=False)
-    method = MethodSpec(name="ball", loss=Component(name="BallLoss"))
+    method = Method(name="ball", loss=Component(name="BallLoss"))
     job, weights, data, embeddings = _reproduction(dataset, method)
     assert normalization_of(job.specs[0]) == "ball"
     for state in weights:

@@ -1,27 +1,26 @@
 """Proposals: start-up points, equal settings however a search is cut, other samplers (specification, 7 and 11.10)."""
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 
 import optuna
 import pytest
 from scipy.stats import qmc
 
-from protocols.search.proposals import PROPOSED_DIGITS, Proposals, build_sampler, rounded, try_sampler
-from protocols.search.space import SearchParameter
+from protocols.search.proposals import PROPOSED_DIGITS, Proposals, build_sampler, distribution_of, rounded, try_sampler
 from protocols.training.build_method import MethodError
 from results.records.trials import Trial, repeated_settings
+from results.spec.range import Range
 from results.spec.search_settings import SamplerSettings
 from results.values import derive_seed
 
-SPACE = (
-    SearchParameter(target="loss.margin", scale="linear", low=-0.2, high=2.0),
-    SearchParameter(target="loss_optimizer.lr", scale="log", low=1e-6, high=1.0),
-    SearchParameter(target="loss.centers", scale="int", low=1, high=12),
-    SearchParameter(target="loss.kind", scale="choice", choices=("soft", "hard", None)),
-)
-LINE = SPACE[:1]
+SPACE = {
+    "loss.margin": Range(scale="linear", low=-0.2, high=2.0),
+    "loss_optimizer.lr": Range(scale="log", low=1e-6, high=1.0),
+    "loss.centers": Range(scale="int", low=1, high=12),
+    "loss.kind": Range(scale="choice", choices=("soft", "hard", None)),
+}
+LINE = {"loss.margin": SPACE["loss.margin"]}
 FIXED = SamplerSettings(
     name="PartialFixedSampler",
     startup_trials=2,
@@ -80,7 +79,7 @@ def test_a_search_that_is_filled_again_proposes_what_a_kept_study_of_optuna_woul
     settings = SamplerSettings(startup_trials=3)
     trials = _go_on([], 9, settings)
     study = optuna.create_study(direction="maximize")
-    distributions = {parameter.target: parameter.distribution() for parameter in SPACE}
+    distributions = {target: distribution_of(one) for target, one in SPACE.items()}
     for number, trial in enumerate(trials):
         if number < 3:
             study.enqueue_trial(trial.setting)
@@ -114,21 +113,22 @@ def test_the_first_five_are_sobol_points_inside_the_bounds(seed):
 @pytest.mark.parametrize("name", ["GPSampler", "TPESampler", "RandomSampler"])
 def test_what_is_proposed_has_few_digits_and_stays_in_its_range(name):
     low = 0.1 + 1e-13  # An end with more digits than a proposal has.
-    space = (SearchParameter(target="loss.a", scale="linear", low=low, high=0.1000001), *SPACE[:2])
+    first_two = {target: SPACE[target] for target in ("loss.margin", "loss_optimizer.lr")}
+    space = {"loss.a": Range(scale="linear", low=low, high=0.1000001), **first_two}
     proposals, trials = Proposals(space, SamplerSettings(name=name, startup_trials=2), 3), []
     for number in range(5):
         setting = proposals.next(trials)
-        assert all(parameter.holds(setting[parameter.target]) for parameter in space)
+        assert all(one.holds(setting[target]) for target, one in space.items())
         assert all(float(f"{x:.{PROPOSED_DIGITS}g}") == x or x == low for x in setting.values())
         trials.append(_finished(number, setting, 0.1 + 0.01 * number))
 
 
 def test_steps_and_values_beyond_a_range_stay_what_they_are():
-    space = (
-        SearchParameter(target="loss.step", scale="linear", low=0.123456789012, high=1.123456789012, step=0.5),
-        SearchParameter(target="loss.choice", scale="choice", choices=(0.123456789012, 2)),
-        SPACE[0],
-    )
+    space = {
+        "loss.step": Range(scale="linear", low=0.123456789012, high=1.123456789012, step=0.5),
+        "loss.choice": Range(scale="choice", choices=(0.123456789012, 2)),
+        **LINE,
+    }
     setting = {
         "loss.step": 0.623456789012,
         "loss.choice": 0.123456789012,
@@ -155,13 +155,6 @@ def test_a_search_of_an_older_store_with_all_digits_goes_on(name):
     (*before, last) = _go_on(exact, 5, sampler)
     assert before == exact
     assert last.setting == _go_on(_as_kept(exact), 5, sampler)[-1].setting
-
-
-def test_searches_in_threads_propose_what_they_propose_alone():
-    alone = [_go_on([], 6, SamplerSettings(startup_trials=2), seed) for seed in range(4)]
-    with ThreadPoolExecutor(4) as threads:
-        together = list(threads.map(lambda seed: _go_on([], 6, SamplerSettings(startup_trials=2), seed), range(4)))
-    assert together == alone
 
 
 def test_the_default_sampler_gets_all_arguments_and_a_seed(monkeypatch):

@@ -9,10 +9,13 @@ from hypothesis import strategies as st
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from pydantic import ValidationError
 
-from protocols.search.space import MethodTemplate, SearchParameter, searched_ranges, within_budget
-from results.spec.hyperparameters import HyperparameterError
-from results.spec.search_settings import SearchedRange
-from results.spec.training_spec import Component, MethodSpec, WeightedComponent
+from protocols.search.proposals import distribution_of
+from reproduce.run.session import default_setting
+from results.spec.component import Component, WeightedComponent
+from results.spec.method import Batch, HyperparameterError, LossOptimizer, Method, NetworkOptimizer
+from results.spec.plan import Row
+from results.spec.range import Range, identity_of_space, space_of, within_budget
+from tests.support.sample_records import some_summary
 
 
 @pytest.mark.parametrize(
@@ -25,24 +28,24 @@ from results.spec.training_spec import Component, MethodSpec, WeightedComponent
     ],
 )
 def test_optuna_gets_the_range_on_its_scale(scale, expected):
-    assert SearchParameter(target="loss.x", scale=scale, low=2, high=50).distribution() == expected
+    assert distribution_of(Range(scale=scale, low=2, high=50)) == expected
 
 
 def test_optuna_gets_choices_in_their_order():
-    parameter = SearchParameter(target="loss.x", scale="choice", choices=("soft", "hard", None))
-    assert parameter.distribution() == CategoricalDistribution(("soft", "hard", None))
+    parameter = Range(scale="choice", choices=("soft", "hard", None))
+    assert distribution_of(parameter) == CategoricalDistribution(("soft", "hard", None))
     assert [parameter.at(position) for position in (0, 0.4, 0.99)] == parameter.grid(9) == ["soft", "hard", None]
     assert [parameter.holds(value) for value in ("hard", None, "easy", 1)] == [True, True, False, False]
 
 
 @pytest.mark.parametrize("choices", [(1, True), ("a", "b", "a"), ([1], [1.0])])
 def test_equal_choices_are_refused(choices):
-    with pytest.raises(ValidationError, match=r"loss\.x: the choice .* equals one before it; name each once"):
-        SearchParameter(target="loss.x", scale="choice", choices=choices)
+    with pytest.raises(ValidationError, match=r"the choice .* equals one before it; name each once"):
+        Range(scale="choice", choices=choices)
 
 
 def test_a_range_holds_its_ends_and_a_grid_has_them():
-    bins = SearchParameter(target="loss.x", scale="int", low=1, high=5)
+    bins = Range(scale="int", low=1, high=5)
     assert [bins.holds(value) for value in (1, 5, 0, 6, 2.0, True)] == [True, True, False, False, False, False]
     rate = bins.model_copy(update={"scale": "linear"})
     assert [rate.holds(value) for value in (1, 1.5, 5.5, "2", True)] == [True, True, False, False, False]
@@ -58,20 +61,38 @@ def test_a_range_holds_its_ends_and_a_grid_has_them():
     ],
 )
 def test_a_step_allows_no_values_between(scale, low, high, step, values):
-    parameter = SearchParameter(target="loss.x", scale=scale, low=low, high=high, step=step)
+    parameter = Range(scale=scale, low=low, high=high, step=step)
     assert parameter.grid(2) == [parameter.at((n + 0.5) / len(values)) for n in range(len(values))] == values
     assert [parameter.holds(value) for value in (*values, low + step / 2, True)] == [True] * len(values) + [False] * 2
     study = optuna.create_study(sampler=optuna.samplers.BruteForceSampler())
     for _ in values:
         with suppress(RuntimeError):  # It stops the study at the last value.
-            study.tell(study.ask({"loss.x": parameter.distribution()}), 0.5)
+            study.tell(study.ask({"loss.x": distribution_of(parameter)}), 0.5)
     assert sorted(trial.params["loss.x"] for trial in study.trials) == values
 
 
 def test_ranges_are_recorded_and_choices_are_not():
-    margin = SearchParameter(target="loss.margin", scale="log", low=0.1, high=1.0)
-    kind = SearchParameter(target="loss.kind", scale="choice", choices=("soft", "hard"))
-    assert searched_ranges([kind, margin]) == {"loss.margin": SearchedRange(scale="log", low=0.1, high=1.0)}
+    margin = Range(scale="linear", low=0.0, high=1.0, step=0.25)
+    kind = Range(scale="choice", choices=("soft", "hard"))
+    row = {"key": "a", "title": "A", "ranges": {"loss.kind": kind, "loss.margin": margin}}
+    plan = some_summary(methods={"a": "A"})
+    stored = plan.model_copy(update={"rows": {"a": Row.model_validate(row)}}).model_dump(mode="json")
+    assert stored["ranges"] == {"a": {"loss.margin": {"scale": "linear", "low": 0.0, "high": 1.0}}}
+
+
+def test_the_ranges_of_a_stored_study_are_read_as_they_were_written():
+    space = {
+        "loss.kind": Range(scale="choice", choices=("soft", "hard")),
+        "loss.margin": Range(scale="linear", low=0.0, high=1.0, step=0.25),
+        "loss.bins": Range(scale="int", low=1, high=4, exhaustive=True),
+    }
+    stored = identity_of_space(space)
+    assert [list(one) for one in stored] == [
+        ["target", "scale", "low", "high", "choices", "exhaustive"],
+        ["target", "scale", "low", "high", "step", "choices", "exhaustive"],
+        ["target", "scale", "low", "high", "choices", "exhaustive"],
+    ]
+    assert space_of(stored) == space
 
 
 PARAMETERS = st.one_of(
@@ -84,9 +105,9 @@ PARAMETERS = st.one_of(
 @given(PARAMETERS, st.floats(0, 1, exclude_max=True))
 def test_every_position_is_inside_the_range_as_optuna_sees_it(spec, position):
     scale, low, width = spec
-    parameter = SearchParameter(target="loss.x", scale=scale, low=low, high=low + width)
+    parameter = Range(scale=scale, low=low, high=low + width)
     value = parameter.at(position)
-    distribution = parameter.distribution()
+    distribution = distribution_of(parameter)
     assert distribution._contains(distribution.to_internal_repr(value))
     assert isinstance(value, int) == scale.startswith("int")
 
@@ -96,14 +117,14 @@ def test_every_position_is_inside_the_range_as_optuna_sees_it(spec, position):
     [("linear", -0.2, 2.0, 0.9), ("log", 1e-6, 1.0, 1e-3), ("int", 1, 3, 2), ("int_log", 1, 31, 4)],
 )
 def test_the_middle_of_a_range_is_on_its_scale(scale, low, high, middle):
-    parameter = SearchParameter(target="loss.x", scale=scale, low=low, high=high)
+    parameter = Range(scale=scale, low=low, high=high)
     assert parameter.at(0.5) == pytest.approx(middle)
     assert parameter.at(0.0) == pytest.approx(low)
     assert parameter.at(1 - 1e-12) == pytest.approx(high)
 
 
 def test_whole_numbers_have_equal_shares():
-    parameter = SearchParameter(target="loss.x", scale="int", low=2, high=5)
+    parameter = Range(scale="int", low=2, high=5)
     values = [parameter.at((i + 0.5) / 4000) for i in range(4000)]
     assert [values.count(value) for value in (2, 3, 4, 5)] == [1000] * 4
 
@@ -125,23 +146,23 @@ def test_whole_numbers_have_equal_shares():
 def test_a_range_that_its_scale_cannot_have_is_refused(scale, low, high, step, said):
     choices = ("soft", "hard") if scale == "choice" else None
     with pytest.raises(ValidationError, match=said):
-        SearchParameter(target="loss.x", scale=scale, low=low, high=high, step=step, choices=choices)
+        Range(scale=scale, low=low, high=high, step=step, choices=choices)
 
 
-BINS = SearchParameter(target="loss.num_bins", scale="int", low=2, high=8, exhaustive=True)
+BINS = Range(scale="int", low=2, high=8, exhaustive=True)
 
 
 def test_one_parameter_alone_that_asks_for_it_is_tried_at_all_values_if_the_budget_is_enough():
-    assert within_budget((BINS,), 7) == within_budget((BINS,), 50) == ((BINS,), 7)
-    searched = SearchParameter(target="loss.num_bins", scale="int", low=2, high=8)
-    margin = SearchParameter(target="loss.margin", scale="linear", low=0, high=1)
-    assert [within_budget((BINS,), trials) for trials in (1, 6)] == [((searched,), trials) for trials in (1, 6)]
-    assert within_budget((searched,), 50) == ((searched,), 50)
-    assert within_budget((BINS, margin), 50) == ((searched, margin), 50)
-    assert within_budget((margin, BINS), 50) == ((margin, searched), 50)
+    bins, tried = {"bins": BINS}, {"bins": Range(scale="int", low=2, high=8)}
+    assert within_budget(bins, 7) == within_budget(bins, 50) == (bins, 7)
+    margin = {"margin": Range(scale="linear", low=0, high=1)}
+    assert [within_budget(bins, trials) for trials in (1, 6)] == [(tried, trials) for trials in (1, 6)]
+    assert within_budget(tried, 50) == (tried, 50)
+    assert within_budget(bins | margin, 50) == (tried | margin, 50)
+    assert within_budget({}, 50) == ({}, 0)
 
 
-METHOD = MethodSpec(
+METHOD = Method(
     name="wrapped",
     loss=Component(
         name="XBMLoss",
@@ -158,9 +179,8 @@ METHOD = MethodSpec(
     ),
     miner=Component(name="MultiSimilarityMiner", arguments={"epsilon": 0.1}),
     embedding_regularizer=WeightedComponent(name="LpRegularizer", arguments={"p": 2}, weight=0.5),
-    loss_lr=0.01,
+    loss_optimizer=LossOptimizer(lr=0.01),
 )
-OPEN = MethodTemplate(method=METHOD)
 
 
 def _look(method, *path):
@@ -191,7 +211,7 @@ BASE = ("loss", "arguments", "base_loss", "component", "arguments")
 )
 def test_a_value_goes_to_its_place_and_nowhere_else(target, path):
     before = METHOD.model_dump_json()
-    placed = OPEN.at({target: 0.125})
+    placed = METHOD.at({target: 0.125})
     assert _look(placed, *path) == 0.125
     assert METHOD.model_dump_json() == before, "the defaults were changed"
     whole = placed.model_dump(mode="json")
@@ -210,50 +230,51 @@ def test_a_value_goes_to_its_place_and_nowhere_else(target, path):
 
 def test_the_default_setting_has_what_is_set_and_in_its_range():
     searched = ["optimizer.lr", "loss_optimizer.lr", "loss.weight", "loss.base_loss.alpha", "loss.new"]
-    space = tuple(SearchParameter(target=target, scale="linear", low=1e-6, high=1) for target in searched)
-    template = MethodTemplate(method=METHOD, space=space)
-    assert template.default_setting(1e-5) == {"optimizer.lr": 1e-5, "loss_optimizer.lr": 0.01, "loss.weight": 1.0}
-    own = MethodTemplate(method=METHOD.model_copy(update={"lr": 1e-3, "loss_lr": None}), space=space[:2])
-    assert own.default_setting(1e-5) == {"optimizer.lr": 1e-3, "loss_optimizer.lr": 1e-3}
+    space = {target: Range(scale="linear", low=1e-6, high=1) for target in searched}
+    of_network = {"optimizer.lr": 1e-5, "loss_optimizer.lr": 0.01, "loss.weight": 1.0}
+    assert default_setting(METHOD, space, 1e-5) == of_network
+    own = METHOD.at({"optimizer.lr": 1e-3, "loss_optimizer.lr": None})
+    rates = {target: space[target] for target in searched[:2]}
+    assert default_setting(own, rates, 1e-5) == {"optimizer.lr": 1e-3, "loss_optimizer.lr": 1e-3}
 
 
 def test_rates_of_the_network_and_images_per_class_can_be_searched_and_nothing_changes_nothing():
-    assert OPEN.at({"optimizer.lr": 1e-3, "batch.samples_per_class": 2}) == METHOD.model_copy(
-        update={"lr": 1e-3, "samples_per_class": 2}
+    assert METHOD.at({"optimizer.lr": 1e-3, "batch.samples_per_class": 2}) == METHOD.model_copy(
+        update={"optimizer": NetworkOptimizer(lr=1e-3), "batch": Batch(samples_per_class=2)}
     )
-    assert OPEN.at({}) == METHOD
+    assert METHOD.at({}) == METHOD
 
 
 def test_several_values_at_once():
-    placed = OPEN.at({"loss.weight": 3.0, "miner.epsilon": 0.4, "loss.base_loss.alpha": 7.0})
+    placed = METHOD.at({"loss.weight": 3.0, "miner.epsilon": 0.4, "loss.base_loss.alpha": 7.0})
     assert _look(placed, *BASE, "alpha") == 7.0
     assert placed.miner == Component(name="MultiSimilarityMiner", arguments={"epsilon": 0.4})
     assert _look(placed, "loss", "arguments", "weight") == 3.0
 
 
 NOWHERE = ("margin", "loss", "loss.", "optimizer.momentum", "loss_optimizer.momentum", "batch.size", "loss.weight.deep")
-BARE = MethodSpec(name="bare", loss=None)
+BARE = Method(name="bare", loss=None)
 
 
 @pytest.mark.parametrize("target", [*NOWHERE, "loss.nothing.alpha", ""])
 def test_a_target_without_a_place_is_refused(target):
     with pytest.raises(HyperparameterError, match=f"method 'wrapped' has no hyperparameter '{target}'"):
-        OPEN.at({target: 1.0})
+        METHOD.at({target: 1.0})
     for absent in ("miner.epsilon", "embedding_regularizer.weight", "loss.margin"):
         with pytest.raises(HyperparameterError, match="method 'bare' has no hyperparameter"):
-            MethodTemplate(method=BARE).at({absent: 1.0})
+            BARE.at({absent: 1.0})
 
 
 @pytest.mark.parametrize(
     ("target", "value", "part"),
-    [("loss_optimizer.lr", "fast", "loss_lr"), ("batch.samples_per_class", 1.5, "samples_per_class")],
+    [("loss_optimizer.lr", "fast", "loss_optimizer.lr"), ("batch.samples_per_class", 1.5, "batch.samples_per_class")],
 )
 def test_values_of_the_wrong_kind_are_refused(target, value, part):
     with pytest.raises(HyperparameterError, match=f"method 'wrapped': {part}: Input should be a valid"):
-        OPEN.at({target: value})
+        METHOD.at({target: value})
 
 
 def test_a_value_that_the_method_cannot_have_is_named():
-    method = MethodTemplate(method=MethodSpec(name="bare", loss=Component(name="ContrastiveLoss")))
+    method = Method(name="bare", loss=Component(name="ContrastiveLoss"))
     with pytest.raises(HyperparameterError, match="method 'bare': loss: the component in argument 'margin' needs"):
         method.at({"loss.margin": {"component": 1}})

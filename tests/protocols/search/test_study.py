@@ -6,19 +6,17 @@ from dataclasses import replace
 import pytest
 
 from protocols.datasets.splits import mlrc_split
-from protocols.search.space import MethodTemplate, SearchParameter
-from protocols.study import Budget, Study
 from protocols.training.build_method import RefusedError
 from results.spec.conditions import ImageSettings, TrainingSettings
-from results.spec.search_settings import SamplerSettings
+from results.spec.range import Range
 from results.spec.trunk_spec import TrunkSpec
 from results.values import derive_seed
+from tests.support import studies
 from tests.support.labs import InventedLab, TrialsInMemory
 from tests.support.small_setup import COSFACE, TRIPLET, small_setup, with_changes
 from tests.support.toys import made_up_result
 
-MARGIN = SearchParameter(target="loss.margin", scale="linear", low=0.0, high=1.0)
-OPEN = MethodTemplate(method=TRIPLET, space=(MARGIN,))
+MARGIN = {"loss.margin": Range(scale="linear", low=0.0, high=1.0)}
 
 
 @pytest.fixture(scope="module")
@@ -26,9 +24,8 @@ def setup(tmp_path_factory):
     return small_setup(tmp_path_factory.mktemp("cache"))
 
 
-def study_of(setup, log=None, **changes):
-    fields = {"method": OPEN, "budget": Budget(trials=4), "sampler": SamplerSettings()}
-    return Study(setup, log=log or TrialsInMemory(), **{**fields, **changes})
+def study_of(setup, log=None, method=TRIPLET, ranges=MARGIN, **search):
+    return studies.study_of(setup, method, ranges, log, **{"trials": 4, **search})
 
 
 CHANGES = {
@@ -56,16 +53,17 @@ def test_other_data_make_another_study(setup, change):
 
 
 def test_another_method_makes_another_study_and_a_longer_budget_does_not(setup):
-    margin = MethodTemplate(method=COSFACE, space=(MARGIN,))
-    assert study_of(setup, method=margin).name != study_of(setup).name
-    assert study_of(setup, budget=Budget(trials=50)).name == study_of(setup).name
+    assert study_of(setup, method=COSFACE).name != study_of(setup).name
+    assert study_of(setup, trials=50).name == study_of(setup).name
 
 
 def test_a_study_says_what_it_is(setup):
     identity = study_of(setup).identity
     assert identity["dataset"] == setup.dataset.name
     assert identity["seed"] == setup.seed
-    assert identity["space"] == [MARGIN.model_dump(mode="json")]
+    assert identity["space"] == [
+        {"target": "loss.margin", "scale": "linear", "low": 0.0, "high": 1.0, "choices": None, "exhaustive": False}
+    ]
     assert "racing" not in identity
     assert "enqueue" not in identity
     assert study_of(setup, racing=True).name != study_of(setup).name
@@ -105,9 +103,10 @@ def result_of(spec, score):
 
 def test_a_search_goes_on_where_it_was_cut_and_asks_for_the_same_trainings(setup):
     score = lambda margin, fold: 0.7 - abs(margin - 0.6) + 0.01 * fold  # noqa: E731
-    whole, cut = study_of(setup), study_of(setup)
+    whole, log = study_of(setup), TrialsInMemory()
     steps = finish(whole, score, 4)
     for done in range(1, 5):
+        cut = study_of(setup, log)
         steps_of_cut = finish(cut, score, done)
     assert cut.trials() == whole.trials()
     assert steps_of_cut == steps
@@ -163,7 +162,7 @@ def test_a_search_that_is_not_finished_has_found_nothing(setup):
 
 def test_in_a_race_a_trial_that_is_clearly_behind_gets_no_more_folds(setup):
     log, four = TrialsInMemory(), replace(setup, folds=4)
-    searches = study_of(four, log, racing=True, budget=Budget(trials=2, searches=2)).searches()
+    searches = study_of(four, log, racing=True, trials=2, searches=2).searches
     for search in searches:
         remaining = [0.5] * 4 + [0.1]
         steps = finish(search, lambda margin, fold, left=remaining: left.pop(0), 2)
@@ -184,9 +183,9 @@ def test_a_trial_that_is_not_behind_is_trained_on_all_folds(setup):
 
 def test_each_search_is_kept_under_one_of_the_names(setup):
     log = TrialsInMemory()
-    study = study_of(setup, log, budget=Budget(trials=1, searches=3))
-    for search in study.searches():
+    study = study_of(setup, log, trials=1, searches=3)
+    for search in study.searches:
         finish(search, lambda margin, fold: 0.5, 1)
-    assert list(log.studies) == [search.name for search in study.searches()]
+    assert list(log.studies) == [search.name for search in study.searches]
     assert len(log.studies) == 3
-    assert study_of(setup, method=MethodTemplate(method=TRIPLET)).name is None
+    assert study_of(setup, ranges={}).name is None

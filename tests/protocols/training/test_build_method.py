@@ -14,8 +14,9 @@ from protocols.training.build_method import MethodError, build_component, build_
 from protocols.training.build_method import component_class as class_of
 from protocols.training.check_method import with_versions
 from protocols.training.optimizer import build_optimizer
+from results.spec.component import Component, WeightedComponent
 from results.spec.conditions import OptimizerSettings
-from results.spec.training_spec import Component, MethodSpec, WeightedComponent
+from results.spec.method import Method
 
 SIZES = {"num_classes": 5, "embedding_size": 3}
 
@@ -26,7 +27,7 @@ def _batch():
 
 
 def _spec(name, arguments=None, **changes):
-    return MethodSpec(name="toy", loss=Component(name=name, arguments=arguments or {}), **changes)
+    return Method(name="toy", loss=Component(name=name, arguments=arguments or {}), **changes)
 
 
 def test_our_losses_come_first():
@@ -172,7 +173,7 @@ def test_the_fused_update_is_the_usual_one(name, arguments):
 
 
 NESTED = {"base_loss": {"component": {"name": "ProxyAnchorLoss", "arguments": {"alpha": 16}}}}
-METHOD = MethodSpec(
+METHOD = Method(
     name="wrapped",
     loss=Component(name="XBMLoss", arguments=NESTED),
     miner=Component(name="MultiSimilarityMiner"),

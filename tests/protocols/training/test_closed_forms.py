@@ -15,7 +15,7 @@ from protocols.training.build_method import RefusedError
 from protocols.training.closed_forms import most_dimensions, set_to_closed_form
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import embed_crops, embedding_size_of, in_parts, model_of, trained_model
-from results.spec.training_spec import MethodSpec
+from results.spec.method import Method
 from results.spec.trunk_spec import EmbedderSpec
 from tests.support.sample_records import some_spec
 from tests.support.small_setup import with_changes
@@ -36,7 +36,7 @@ def some_classes(images):
 
 
 def spec_with(embedder):
-    method = MethodSpec(name="some", loss=None, embedder=embedder)
+    method = Method(name="some", loss=None, embedder=embedder)
     return some_spec().changed(method=method, train_classes=((0, 5),))
 
 
@@ -133,9 +133,46 @@ def test_a_model_has_the_size_that_is_asked_or_that_of_the_features(embedder, as
     )
 
 
-def test_a_covariance_without_an_inverse_is_refused():
-    with pytest.raises(RefusedError, match=r"no inverse; set a larger embedder\.shrinkage"):
-        in_closed_form(EmbedderSpec(init="lda"), torch.ones(60, 12), 5)
+def _flat(columns):
+    """60 images that have variance in a part of their features only, to the rounding of float32."""
+    generator = torch.Generator().manual_seed(1)
+    varying = torch.randn(60, columns, generator=generator)
+    mixed = varying @ torch.randn(columns, 10, generator=generator) + 3
+    return {
+        "a lower rank": mixed,
+        "duplicated": torch.cat([varying, varying], 1),
+        "a constant": torch.cat([varying, torch.ones(60, 1)], 1),
+    }
+
+
+@pytest.mark.parametrize("flat", ["a lower rank", "duplicated", "a constant"])
+@pytest.mark.parametrize("init", ["whitened_pca", "within_class_whitening", "lda"])
+def test_directions_without_variance_are_not_whitened(init, flat):
+    """A little shrinkage gives all of them embeddings of the size of 1; without any the directions are noise."""
+    features = _flat(4)[flat]
+    with pytest.raises(RefusedError, match=r"has no inverse; set a larger embedder\.shrinkage"):
+        in_closed_form(EmbedderSpec(init=init, shrinkage=0.0), features, 5)
+    embedded = in_closed_form(EmbedderSpec(init=init, shrinkage=0.02), features, 5)(features)
+    assert embedded.std(0).max() < 10
+    if init == "whitened_pca":  # The directions that have variance can be whitened.
+        four = in_closed_form(EmbedderSpec(init=init, shrinkage=0.0), features, 4)(features)
+        np.testing.assert_allclose(np.cov(four.detach().numpy().T), np.eye(4), atol=1e-4)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+def test_small_variance_beside_large_is_whitened(scale):
+    """The smallest deviation is 1e-5 of the length of the features, which float32 still resolves."""
+    features = scale * torch.randn(60, 3, generator=torch.Generator().manual_seed(2)) * torch.tensor([1.0, 1e-2, 1e-5])
+    embedded = in_closed_form(EmbedderSpec(init="whitened_pca", shrinkage=0.0), features, 3)(features)
+    np.testing.assert_allclose(np.cov(embedded.detach().numpy().T), np.eye(3), atol=0.01)
+
+
+@pytest.mark.parametrize("shrinkage", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("init", ["whitened_pca", "within_class_whitening", "lda"])
+def test_no_shrinkage_helps_a_covariance_of_zero(init, shrinkage):
+    features = torch.full((60, 12), 0.1) if init == "whitened_pca" else some_features(6)[some_classes(60)]
+    with pytest.raises(RefusedError, match=r"is zero: there is no variance, and no embedder\.shrinkage helps"):
+        in_closed_form(EmbedderSpec(init=init, shrinkage=shrinkage), features, 5)
 
 
 def test_a_fold_without_training_gets_the_components_of_its_training_images(dataset, setup):

@@ -7,11 +7,12 @@ from torch.optim import lr_scheduler
 
 from protocols.training.build_method import build_method
 from protocols.training.optimizer import JoinedParameters, LearningRates, build_optimizer, layer_factors
+from results.spec.component import Component
 from results.spec.conditions import OptimizerSettings, RateSchedule
-from results.spec.training_spec import Component, MethodSpec
+from results.spec.method import Method
 
 BLOCK = ("norm1.weight", "attn.qkv.weight", "attn.qkv.bias", "ls1.gamma", "mlp.0.weight", "mlp.2.bias")
-PROXIES = MethodSpec(name="m", loss=Component(name="NormalizedSoftmaxLoss"), loss_lr=0.5, loss_weight_decay=0.25)
+PROXIES = Method(name="m", loss=Component(name="NormalizedSoftmaxLoss"), loss_lr=0.5, loss_weight_decay=0.25)
 
 
 def vit(blocks):

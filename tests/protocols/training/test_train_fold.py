@@ -19,12 +19,13 @@ from protocols.metrics.retrieval import QueryScores
 from protocols.training import train_fold as training
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel, embed_crops
+from results.spec.component import Component
 from results.spec.conditions import OptimizerSettings
-from results.spec.training_spec import Component, MethodSpec
+from results.spec.method import Method
 from tests.support.toys import CONTRASTIVE, PROXIES, UNTRAINED, same_weights, toy_fold
 from tests.support.toys import settings as short
 
-RECORDING = MethodSpec(name="recording", loss=Component(name="RecordingLoss"), samples_per_class=2, loss_lr=0.1)
+RECORDING = Method(name="recording", loss=Component(name="RecordingLoss"), samples_per_class=2, loss_lr=0.1)
 
 
 class RecordingLoss(TrainingPlugin, nn.Module):
@@ -389,7 +390,7 @@ def test_a_warm_up_is_counted_in_passes_and_the_method_has_the_last_word(dataset
 
 @pytest.mark.parametrize(("batch_size", "passes"), [(10, [0, 0, 1, 1, 2, 2]), (20, [0, 1, 2, 3, 4, 5])])
 def test_whole_passes_leave_the_rest_of_the_images_out(dataset, batch_size, passes):
-    shuffled = RECORDING.model_copy(update={"whole_passes": True, "samples_per_class": 0})
+    shuffled = RECORDING.at({"batch.samples_per_class": 0})
     train_fold(*toy_fold(dataset, shuffled, short(batch_size=batch_size, max_epochs=3)))
     clocks = [value for name, value in RecordingLoss.calls if name == "on_step_start"]
     assert [clock.passes for clock in clocks] == passes
@@ -463,3 +464,21 @@ def test_other_classes_are_found(dataset, part, classes):
 def test_the_images_of_another_fold_are_refused(dataset):
     with pytest.raises(SplitError, match=r"^fold 0: the classes of the images differ from those in the specification"):
         train_fold(toy_fold(dataset)[0], toy_fold(dataset, fold=1)[1])
+
+
+@pytest.mark.parametrize(
+    ("method", "batch", "counted"),
+    [
+        (CONTRASTIVE, 8, 0),
+        (CONTRASTIVE.model_copy(update={"samples_per_class": 1, "whole_passes": True}), 4, 6),
+        (CONTRASTIVE.model_copy(update={"samples_per_class": 0}), 24, 0),
+        (PROXIES.model_copy(update={"whole_passes": True}), 4, 0),
+    ],
+    ids=["two of a class", "one of a class", "all images at random", "proxies"],
+)
+def test_batches_without_two_images_of_a_class_are_counted_where_a_loss_needs_them(dataset, method, batch, counted):
+    result = train_fold(*toy_fold(dataset, method, short(batch_size=batch))).result
+    assert result.batches_without_pairs == counted
+    assert ("no pairs" in [event.kind for event in result.events]) == bool(counted)
+    assert ("batches_without_pairs" in result.model_dump_json()) == bool(counted)
+    assert type(result).model_validate_json(result.model_dump_json()) == result

@@ -241,6 +241,39 @@ def test_a_file_that_does_not_fit_is_told_when_a_session_opens(world, changes, m
     assert message in text
 
 
+@pytest.mark.parametrize(
+    ("encode", "said"),
+    [
+        (torch.Tensor.to_sparse, "(torch.float32, torch.sparse_coo, on cpu)"),
+        (lambda value: value.reshape(2, 2).to_sparse_csr(), "the first is conv.bias"),
+        (lambda value: torch.quantize_per_tensor(value, 0.1, 0, torch.qint8), "(torch.qint8, torch.strided, on cpu)"),
+        (lambda value: value.to("meta"), "(torch.float32, torch.strided, on meta)"),
+        (lambda value: value.to(torch.complex64), "(torch.complex64, torch.strided, on cpu)"),
+        (lambda value: value.to(torch.float8_e4m3fn), "(torch.float8_e4m3fn, torch.strided, on cpu)"),
+        (lambda value: value.to(torch.int8), "(torch.int8, torch.strided, on cpu)"),
+        (lambda value: torch.nested.nested_tensor([value, value]), "the first is conv.bias"),
+        (torch.Tensor.tolist, "the first is conv.bias"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")  # Some of these kinds are torch's prototypes.
+def test_tensors_that_are_not_plain_numbers_are_refused(world, encode, said, tmp_path):
+    path = tmp_path / "own.pth"
+    torch.save({**_checkpoint(0), "conv.bias": encode(_checkpoint(0)["conv.bias"])}, path)
+    text = _refused(lambda: identified_trunk(TOY, path))
+    assert text.startswith(f"{path}: ")
+    assert said in text
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16, torch.float64])
+def test_weights_of_every_usual_type_are_loaded(world, kind, tmp_path):
+    """Averaged checkpoints have counters of floating-point numbers; they count too."""
+    state = {key: value.to(kind) for key, value in _checkpoint(1).items()}
+    torch.save(state, tmp_path / "own.pth")
+    trunk = EmbeddingModel(identified_trunk(TOY, tmp_path / "own.pth"), None).trunk
+    assert torch.equal(trunk.conv.weight, state["conv.weight"].float())
+    assert trunk.norm.num_batches_tracked.dtype == torch.int64
+
+
 @pytest.mark.parametrize(("name", "weights"), [("small_conv", "random"), ("efficientnet_lite0", "imagenet")])
 def test_a_file_for_a_trunk_that_reads_none_is_refused(world, name, weights, tmp_path):
     spec = TrunkSpec(name=name, weights=weights)

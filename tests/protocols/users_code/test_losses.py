@@ -8,8 +8,9 @@ import pytest
 from protocols.training.build_method import MethodError, RefusedError, build_method
 from protocols.training.check_method import check_method, with_versions
 from protocols.training.first_step import try_first_step
+from results.spec.component import Component
 from results.spec.conditions import TrainingSettings
-from results.spec.training_spec import Component, MethodSpec, sources_of
+from results.spec.method import Method, sources_of
 from tests.support.toys import pattern_dataset, settings, toy_fold
 
 pytestmark = pytest.mark.usefixtures("forked_processes")
@@ -116,7 +117,7 @@ TARGETS = np.repeat(np.arange(8), 4)
 def method(folder, text, name="Mine", **changes):
     (folder / "mine.py").write_text(text)
     loss = {"name": f"{folder / 'mine.py'}:{name}", "arguments": changes.pop("arguments", {})}
-    return MethodSpec.model_validate({"name": "mine", "loss": loss, **changes})
+    return Method.model_validate({"name": "mine", "loss": loss, **changes})
 
 
 def within_budget(spec):
@@ -141,7 +142,7 @@ def test_nested_components_can_come_from_files(tmp_path):
         "from pytorch_metric_learning.distances import LpDistance\nclass Mine(LpDistance): pass\n"
     )
     distance = {"component": {"kind": "distance", "name": f"{tmp_path}/mine.py:Mine"}}
-    nested = MethodSpec(name="m", loss=Component(name="ContrastiveLoss", arguments={"distance": distance}))
+    nested = Method(name="m", loss=Component(name="ContrastiveLoss", arguments={"distance": distance}))
     (source,) = sources_of(with_versions(nested))
     assert source.startswith("mine.py:Mine (sha256 ")
 

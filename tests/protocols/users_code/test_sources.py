@@ -11,7 +11,8 @@ from protocols.training.check_method import check_method, with_versions
 from protocols.users_code import sources
 from protocols.users_code.kept import is_whole, keep_sources, remember_kept_sources
 from protocols.users_code.sources import SourceError, hashed_name, known_sources, load_source
-from results.spec.training_spec import Component, MethodSpec, SourceName
+from results.spec.component import Component, SourceName
+from results.spec.method import Method
 
 forked = pytest.mark.usefixtures("forked_processes")
 
@@ -56,7 +57,7 @@ def write(file, text):
 def loss(file, **parts):
     empty = {"top": "", "construction": "pass", "step": "pass"}
     write(file, LOSS.format(**{**empty, **parts}))
-    return MethodSpec(name="mine", loss=Component(name=f"{file}:Mine"))
+    return Method(name="mine", loss=Component(name=f"{file}:Mine"))
 
 
 def hashed(method):

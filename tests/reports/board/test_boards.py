@@ -6,7 +6,7 @@ import pytest
 
 from reports.board.board_table import ranking_table
 from reports.board.boards import boards_of, with_all_methods
-from tests.support.sample_records import with_own_loss
+from tests.support.sample_records import changed_plan, with_own_loss
 from tests.support.several_datasets import LEVELS, experiment, source
 
 FROZEN = {"trunk": {"name": "efficientnet_lite0", "weights": "imagenet", "frozen": True}}
@@ -140,12 +140,12 @@ def test_the_best_is_best_by_mean_rank():
 
 def test_methods_of_earlier_starts_are_added_if_they_are_complete():
     whole = experiment("cub200")
-    only = whole.summary.model_copy(update={"methods": {"cosface": "CosFace"}, "runs": {"cosface": 3}})
+    only = changed_plan(whole.summary, methods={"cosface": "CosFace"}, runs={"cosface": 3})
     records = tuple(one for one in whole.records if (one.method, one.search) != ("margin", 2))
     found = with_all_methods(replace(whole, summary=only, records=records), {"triplet": "Triplet"})
-    assert found.summary.methods == {"cosface": "CosFace", "triplet": "Triplet"}
+    assert found.summary.titles == {"cosface": "CosFace", "triplet": "Triplet"}
     assert {one.method for one in found.records} == {"cosface", "triplet"}
-    assert found.summary.runs["triplet"] == 3
+    assert found.summary.rows["triplet"].runs == 3
 
 
 def test_missing_searches_are_no_finished_experiment():

@@ -53,7 +53,7 @@ def test_a_figure_that_cannot_be_drawn_says_so_and_the_others_are_drawn(tmp_path
 def test_recorded_test_scores_are_drawn_in_the_metric_of_the_papers_code():
     def title(**settings):
         world = with_trainings()
-        summary = some_summary(methods=world.summary.methods, settings={**MLRC, **settings})
+        summary = some_summary(methods=world.summary.titles, settings={**MLRC, **settings})
         drawn = page_figures(Material("some", answer_of(replace(world, summary=summary))))
         return next(one for one in drawn if one.name == "test_curves").title
 

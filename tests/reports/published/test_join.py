@@ -12,7 +12,7 @@ from reproduce.config.experiment_file import suite_experiment
 from results.findings.experiment import answer_of
 from results.published.tables import PublishedColumn, published_table
 from tests.support.published_world import MLRC, NOT_FILLED, PAPER, changed, experiment, runs_of, single_runs
-from tests.support.sample_records import changed_run, with_own_loss
+from tests.support.sample_records import changed_plan, changed_run, with_own_loss
 
 P1 = PublishedColumn("cub200", "precision_at_1", "separated")
 JOINED_P1 = PublishedColumn("cub200", "precision_at_1", "concatenated")
@@ -63,7 +63,7 @@ def test_repeated_searches_are_the_unit_of_our_interval():
     found = cell(join(CUB, [partly]), "Contrastive")
     assert (found.ours.mean, found.ours.n) == (pytest.approx(0.61), 2)
     # The last start named other methods, so the experiment's own table does not have this one.
-    others = whole.measured.summary.model_copy(update={"methods": {}, "runs": {}})
+    others = changed_plan(whole.measured.summary, methods={}, runs={})
     alone = replace(whole, answer=answer_of(replace(whole.measured, summary=others)))
     assert cell(join(CUB, [alone]), "Contrastive").ours.n == 3
     assert "With a search of their own only 27 to 84 in 100" in published_layout(join(CUB, [alone])).caption

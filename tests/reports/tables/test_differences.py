@@ -11,7 +11,7 @@ from reports.tables.formats import to_markdown
 from results.findings.experiment import answer_of
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.measured_experiment import read
-from tests.support.sample_records import some_run, some_summary
+from tests.support.sample_records import changed_plan, some_run, some_summary
 from tests.support.sample_searches import searched
 
 TITLES = {"a": "Anna", "b": "Bert", "c": "Cora"}
@@ -155,7 +155,7 @@ def test_fewer_than_two_methods_are_said():
 @pytest.mark.parametrize(("own", "verdict"), [(0.101, "A better"), (0.195, "cannot tell")])
 def test_one_method_is_compared_with_its_own_default(own, verdict):
     found = searched({"a": [[0.20, 0.20], [0.21, 0.21], [0.19, 0.19]], "a_default": [[own, 0.2 - own]]}, searches=3)
-    summary = found.summary.model_copy(update={"runs": {"a": 6, "a_default": 2}, "defaults": {"a_default": "a"}})
+    summary = changed_plan(found.summary, runs={"a": 6, "a_default": 2}, defaults={"a_default": "a"})
     found = answer_of(replace(found, summary=summary))
     table, (gain,) = differences(found), found.gains
     (row,) = rows(table).values()

@@ -136,6 +136,15 @@ def test_latex_documents_compile(tmp_path):
     assert not re.search("Missing character|undefined", done.stdout)
 
 
+def test_a_label_is_given_or_made_of_the_title_and_the_packages_are_named():
+    table = layout("filled")
+    assert r"\label{tab:quickstart-1a2b-results}" in to_latex(replace(table, label="quickstart-1a2b results "))
+    text = to_latex(table)
+    assert text.startswith("% Needs ")
+    needed = re.findall(r"\\usepackage(?:\[.*?\])?{(\w+)}", text.splitlines()[0])
+    assert needed == re.findall(r"\\usepackage(?:\[.*?\])?{(\w+)}", DOCUMENT)
+
+
 def test_latex_leaves_letters_as_they_are_and_sets_signs():
     text = "Größe λ `a_b` 5 % ± × − [1] ~ *"
     assert escape_latex(text) == (r"Größe λ \texttt{a\_b} 5 \% $\pm$ $\times$ $-$ {[}1{]} \textasciitilde{} {*}")
@@ -219,8 +228,9 @@ def test_csv_and_json_have_the_cells_in_the_units_of_the_table():
         "t", "", (Column("P@1", "both"), Column("n")), (Row("A", (share, Cell(3))), Row("B", (Cell(), Cell())))
     )
     assert to_csv(table) == "Method,both P@1,both P@1 ±,n\nA,30.0,1.0,3\nB,,,\n"
-    formula = replace(table, rows=(replace(table.rows[0], head="=1+1"), *table.rows[1:]))
-    assert "\n'=1+1,30.0" in to_csv(formula)
+    for formula in ("=1+1", "+1", "-1", "@SUM(A1)"):
+        drawn = replace(table, rows=(replace(table.rows[0], head=formula), *table.rows[1:]))
+        assert f"\n'{formula},30.0" in to_csv(drawn)
     assert json.loads(to_json(table))[1] == {"Method": "B", "both P@1": None, "both P@1 ±": None, "n": None}
 
 

@@ -53,6 +53,20 @@ def test_costs_are_steps_of_one_model_and_seconds_of_a_run():
     assert without.notes[0].startswith("Steps were not recorded: Contrastive")
 
 
+def test_the_cost_of_a_step_is_that_of_the_trainings_with_their_validations():
+    world = with_trainings()
+    frame = read(costs(answer_of(world))).set_index("Method")
+    for key, title in world.summary.methods.items():
+        if key not in world.runs:
+            continue
+        of_runs = [[world.trainings[name] for name in run.fold_fingerprints] for run in world.runs[key]]
+        expected = [
+            1000 * np.sum([one.wall_time for one in own]) / np.sum([one.iterations for one in own]) for own in of_runs
+        ]
+        assert frame.loc[title, "ms a step"] == pytest.approx(np.mean(expected))
+    assert read(costs(answer_of(measured(steps=400))))["ms a step"].isna().all(), "without trainings it is not known"
+
+
 def test_peeking_is_the_best_of_the_curve_less_the_chosen_point():
     frame = read(peeking_table(answer_of(with_trainings()))).set_index("Method")
     assert frame["gain"].to_list() == pytest.approx([5] * 3)

@@ -56,6 +56,16 @@ def test_records_stand_beside_the_store(say, tmp_path):
     assert {row["Methods"].partition(" ")[0] for row in json.loads(answer.out)} == {"my_loss"}
 
 
+def test_a_dataset_without_the_compared_method_is_named_and_left_out(say, tmp_path):
+    keep(tmp_path, "mine", "cub200", "cars196", levels={**LEVELS, "my_loss": 0.7})
+    keep(tmp_path, "mine", "sop")
+    answer = say("board", "mine", "--compare", "my_loss", "--format", "json")
+    assert datasets_of(answer) == {"CUB-200-2011", "Cars196"}
+    assert {row["Methods"].partition(" ")[0] for row in json.loads(answer.out)} == {"my_loss"}
+    assert answer.err == "mine/sop (runs/store.sqlite) is not drawn: it has no my_loss\n"
+    assert len(datasets_of(say("board", "mine", "--format", "json"))) == 3
+
+
 def test_files_of_all_formats_and_the_page_are_written(say, tmp_path):
     keep(tmp_path, "mine", "cub200", "sop")
     answer = say("board", "--to", "board").done()

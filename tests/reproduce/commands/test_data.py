@@ -62,6 +62,7 @@ def test_all_faults_of_a_folder_are_named_at_once(say, tmp_path):
     for words in ("'trian'", "class_5/0.png: cannot be decoded", "'class_2' has only one image"):
         assert any(words in line for line in faults)
     assert "left out: 1 file without the suffix of an image (class_7/scan.heic)" in answer.out
+    assert "a run tests" not in answer.out
     equal = "(class_0/0.png = class_9/copy.png), 1 of them in training and in test"
     assert f"the data have 1 group of images that are equal but of several classes {equal}" in answer.out
     (root / "split.csv").unlink()
@@ -128,3 +129,16 @@ def test_a_file_that_the_data_are_enough_for_is_named_once(capsys):
     assert " ccp_figure4, " in enough, "not with all its panels"
     assert "not for mlrc_frozen_cub200/pca_start" in [line.partition(",")[0] for line in others]
     assert " mlrc_frozen_cub200/random_start" in enough
+
+
+def test_a_split_file_without_some_classes_counts_those_that_it_names(say, tmp_path):
+    root = image_folders.make_folder(tmp_path / "mine", classes=18)
+    parts = [f"class_{c},{'train' if c < 9 else 'test'}" for c in range(16)]
+    (root / "split.csv").write_text("\n".join(["class,split", *parts]))
+    answer = say("data", "check", "folder", "--data", "mine")
+    refused(
+        answer, "mine/split.csv: names 16 of 18 classes, which leaves 2 classes without a split (class_16, class_17);"
+    )
+    assert "a run tests" not in answer.out
+    (root / "split.csv").write_text("\n".join(["class,split", *parts, "class_16,test", "class_17,test"]))
+    assert "a run tests 9 classes (18 samples)" in say("data", "check", "folder", "--data", "mine").done().out

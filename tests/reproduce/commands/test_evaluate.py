@@ -87,3 +87,28 @@ def test_features_are_scored_as_they_are_with_intervals_over_classes(say, tmp_pa
     sums = np.bincount(labels, right - right.mean())
     error = np.sqrt((sums**2).sum() * 16 / 15) / len(labels)
     assert found["precision_at_1"].half_width == pytest.approx(t_quantile(0.975, 15) * error, rel=0.02)
+
+
+def test_a_broken_image_does_not_block_the_score_of_a_model(say, tiny_run, tmp_path):
+    """Its class, which has one image less than two, is left out on demand as well."""
+    store = ("--store", tiny_run / "runs" / "store.sqlite")
+    say("export", "model", "tiny", "--method", "contrastive", *store, "--fold", 0, "--to", "model").done()
+    striped_images(tmp_path / "new", seed=1)
+    striped_images(tmp_path / "sound", seed=1)
+    ask = ("--model", "model", "--device", "cpu", "--cache", "cache")
+    (tmp_path / "new" / "class_03" / "1.png").write_bytes(b"no image")
+    (tmp_path / "sound" / "class_03" / "1.png").unlink()
+    refused(say("evaluate", "folder", "--data", "new", *ask), "or leave it out with --skip-broken-images")
+    found = say("evaluate", "folder", "--data", "new", *ask, "--skip-broken-images").done()
+    assert "63 samples of 16 classes" in found.out
+    assert "left out: 1 image that cannot be decoded (class_03/1.png)" in found.out
+    sound = say("evaluate", "folder", "--data", "sound", *ask).done()
+    assert score_in(found, "map_at_r") == score_in(sound, "map_at_r")
+    for number in (0, 2):
+        (tmp_path / "new" / "class_03" / f"{number}.png").write_bytes(b"no image")
+    skipping = ("evaluate", "folder", "--data", "new", *ask, "--skip-broken-images")
+    refused(say(*skipping), "class 'class_03' has only one image", "--min-images 2")
+    left = say(*skipping, "--min-images", 2).done()
+    assert "60 samples of 15 classes" in left.out
+    assert "left out: 1 class with fewer than 2 images (class_03)" in left.out
+    refused(say("evaluate", "glyphs", *ask, "--min-images", 2), "dataset glyphs keeps all its classes")

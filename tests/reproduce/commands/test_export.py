@@ -91,6 +91,26 @@ def test_the_lines_of_the_note_load_the_model_without_the_suite(export, tiny_run
     np.testing.assert_allclose(np.load(tmp_path / "model" / "found.npy"), expected, atol=1e-6)
 
 
+def test_a_model_as_onnx_is_used_as_its_note_says(export, tiny_run, tmp_path):
+    """By a program in which neither the suite nor its losses can be imported."""
+    pytest.importorskip("onnxruntime")
+    to = ("--fold", 1, "--to", tmp_path / "model")
+    answer = export("model", "tiny", "--method", "contrastive", "--format", "onnx", *to).done()
+    assert "model.onnx, model.pt, model.pt2, preprocess.py" in " ".join(answer.out.split())
+    export(*(*CPU, "tiny", "--method", "contrastive", "--fold", 1, "--data", "images", "--to", tmp_path / "e")).done()
+    files = [str(tiny_run / "images" / file) for file in pd.read_csv(tmp_path / "e" / "labels.csv")["file"]]
+    lines = (tmp_path / "model" / "NOTE.txt").read_text().rstrip().split("\n\n")[-1]
+    code = f"files = {files}\n{lines}\nimport numpy; numpy.save('found.npy', embeddings)"
+    subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path / "model",
+        env={**environment(), "PYTHONPATH": str(without_the_suite(tmp_path / "without"))},
+        check=True,
+    )
+    expected = np.load(tmp_path / "e" / "features.npy")
+    np.testing.assert_allclose(np.load(tmp_path / "model" / "found.npy"), expected, atol=1e-6)
+
+
 def test_exported_embeddings_have_the_stored_scores(export, tiny_run, tmp_path):
     export(*CPU, "tiny.yaml", "--method", "contrastive", "--data", "images", "--to", tmp_path / "e").done()
     record = find_runs(store_of(tiny_run), "tiny", "contrastive", 1, 1)[0].record

@@ -1,10 +1,13 @@
 """`status` and `coverage`: what a store holds, and which published rows the suite reproduces."""
 
+import re
+
 import pytest
 
-from results.spec.training_spec import Component, MethodSpec
+from results.spec.component import Component
+from results.spec.method import Method
 from results.store.store import Store
-from tests.support.command_line import refused
+from tests.support.command_line import ROOT, refused
 from tests.support.published_files import covered
 from tests.support.sample_records import changed_run, put_experiment, some_result, some_run, some_spec, some_summary
 
@@ -41,7 +44,7 @@ def test_status_tells_the_versions_of_a_users_class_from_each_other(say, store):
         loss = Component(
             name="MultipleLosses", arguments={"losses": [{"component": {"name": f"m.py:Mine (sha256 {digest})"}}]}
         )
-        return some_spec(method=MethodSpec(name="mine", loss=loss), seed=seed)
+        return some_spec(method=Method(name="mine", loss=loss), seed=seed)
 
     old, new = version("0" * 16), version("1" * 16)
     for spec in (old, version("0" * 16, seed=1), new):
@@ -74,3 +77,17 @@ def test_the_coverage_of_one_table_names_files_sources_and_our_readings(say):
         say("coverage", "table9"),
         "no published table 'table9'; did you mean nir_table5 or nir_table4 or nir_table3? `reproduce table` lists",
     )
+
+
+def test_a_card_is_shown_with_the_range_of_its_rate_and_those_of_the_suites_cards(say):
+    shown = say("methods", "proxy_anchor").done().out
+    (line,) = re.findall(r"^# range of these rates: (.*)$", shown, flags=re.MULTILINE)
+    own, _, others = line.partition("; in the suite's cards ")
+    assert own == "1e-05 to 1.0"
+    counts = dict(re.findall(r"([\d.e-]+ to [\d.]+) \((\d+)\)", others))
+    files = [path.read_text() for path in (ROOT / "reproduce" / "methods").glob("*.yaml")]
+    assert sum(map(int, counts.values())) == sum(
+        "\n  loss_optimizer.lr: {" in text.partition("\npublished:")[0] for text in files
+    )
+    assert {"1e-06 to 1.0", own} < counts.keys()
+    assert "range of these rates" not in say("methods", "contrastive").done().out

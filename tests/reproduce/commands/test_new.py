@@ -49,6 +49,8 @@ def test_the_kind_is_asked_for_where_somebody_can_answer(say, tmp_path: Path, mo
         ("proxy_anchor", "there is a method of this name already"),
         ("losses", "losses.py would hide the Python module of this name"),
         ("mine", r"mine\.py: exists already"),
+        *((taken, "choose another name") for taken in ("None", "none", "all", "best", "Null", "true", "NaN")),
+        *((word, "has another meaning in Python") for word in ("lambda", "class", "True", "async")),
     ],
 )
 def test_bad_names_are_one_line_and_nothing_is_written(tmp_path: Path, name: str, message: str) -> None:

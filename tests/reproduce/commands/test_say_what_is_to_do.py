@@ -9,6 +9,7 @@ from reproduce.run.session import Session, open_session
 from reproduce.storage import open_store, storage_paths
 from tests.support.experiment_files import load_experiment
 from tests.support.image_folders import make_folder
+from tests.support.sample_records import changed_plan
 
 
 @pytest.fixture
@@ -32,9 +33,9 @@ def test_a_run_says_if_its_name_leads_to_other_settings_until_now(session: Sessi
         say_what_is_replaced(session)
         return capsys.readouterr().out
 
-    store, summary = open_store(session.paths), session.summary()
+    store, summary = open_store(session.paths), session.plan
     assert said() == ""
-    store.put_experiment("a" * 32, session.name, summary.model_copy(update={"methods": {"other": "Other"}}))
+    store.put_experiment("a" * 32, session.name, changed_plan(summary, methods={"other": "Other"}))
     assert said() == "", "other methods are no other settings"
     debug = summary.experiment.model_copy(update={"reproductions": 9})
     store.put_experiment("b" * 32, session.name, summary.model_copy(update={"experiment": debug}))

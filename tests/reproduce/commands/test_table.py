@@ -185,7 +185,7 @@ def test_an_experiment_is_drawn_in_every_kind_and_format(say, store):
     Path("copy.json").write_text(record)
     assert say("table", "copy.json").out == say("table", "quickstart").out
     pairs = json.loads(say("table", "quickstart", "--what", "differences", "--format", "json").out)
-    count = len(kept.summary.methods)
+    count = len(kept.summary.titles)
     assert len(pairs) == count * (count - 1) // 2
     assert all(pair["difference"] >= 0 for pair in pairs), "the higher mean comes first"
 

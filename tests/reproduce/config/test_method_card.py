@@ -6,7 +6,7 @@ from importlib import resources
 import pandas as pd
 import pytest
 
-from reproduce.config.method_card import SearchRange, card_names
+from reproduce.config.method_card import CardRange, card_names
 from reproduce.config.open_method import load_card, open_card
 from tests.support.command_line import one_line
 
@@ -28,19 +28,19 @@ def printed_rows(name: str) -> pd.DataFrame:
 def test_a_card_has_the_search_and_the_optima_of_mlrc(name):
     rows, targets = printed_rows(name), {choice.published_as: key for key, choice in load_card(name).search.items()}
     classification = {"proxy_nca", "normalized_softmax", "cosface", "arcface", "soft_triple"}
-    assert load_card(name).batch.samples_per_class == (1 if name in classification else 4)
+    assert load_card(name).method.batch.samples_per_class == (1 if name in classification else 4)
     for printed, dataset in DATASETS.items():
         mine = rows[rows["dataset"] == printed]
         optima = {targets[row.parameter]: row.best_value_full_precision for row in mine.itertuples()}
         assert load_card(name).published[dataset] == optima, "full precision of the logs"
-        assert {parameter.target for parameter in open_card(load_card(name), dataset).space} == optima.keys()
+        assert open_card(load_card(name), dataset).ranges.keys() == optima.keys()
     for row in rows.itertuples():
         card, dataset = load_card(name), DATASETS[row.dataset]
         for bounds, low, high in (
             ("widened", row.final_lower, row.final_upper),
             ("initial", row.initial_lower, row.initial_upper),
         ):
-            space = {parameter.target: parameter for parameter in open_card(card, dataset, bounds).space}
+            space = open_card(card, dataset, bounds).ranges
             parameter = space[targets[row.parameter]]
             assert (parameter.low, parameter.high) == (low, high), (row.dataset, row.parameter, bounds)
             assert parameter.scale == row.scale.removesuffix(" (exhaustive)")
@@ -60,7 +60,7 @@ SLIPS = {
     "misspelt search target": ({"search": {"loss.margn": {"low": 0, "high": 1}}}, "'margn'"),
     "target below what is no component": ({"search": {"loss.margin.x": {"low": 0, "high": 1}}}, "'loss.margin.x'"),
     "misspelt fixed parameter": ({"fixed": {"sop": {"loss.margn": 0.2}}}, "'margn'"),
-    "fixed to what is no number": ({"fixed": {"sop": {"loss_optimizer.lr": "fast"}}}, "loss_lr"),
+    "fixed to what is no number": ({"fixed": {"sop": {"loss_optimizer.lr": "fast"}}}, "loss_optimizer.lr"),
     "unknown loss class": ({"loss": {"name": "TripletLos"}, "search": {}}, "'TripletLos'"),
     "unknown key": ({"serch": {}}, "'serch'"),
     "title that no table holds": ({"title": "x" * 10_000}, "key 'title': string should have at most 200 characters"),
@@ -89,5 +89,5 @@ def test_an_error_in_a_card_gives_one_line_with_file_and_key(tmp_path, slip):
     [("a", "widened", (0, 9)), ("a", "initial", (0, 2)), ("b", "widened", (0, 1)), ("b", "initial", (0, 1))],
 )
 def test_a_dataset_with_separate_bounds_replaces_the_general_range(dataset, bounds, expected):
-    choice = SearchRange(low=0, high=1, datasets={"a": {"low": 0, "high": 9}}, initial={"a": {"low": 0, "high": 2}})
-    assert choice.bounds_on(dataset, bounds, 32) == expected
+    choice = CardRange(low=0, high=1, datasets={"a": {"low": 0, "high": 9}}, initial={"a": {"low": 0, "high": 2}})
+    assert choice.on(dataset, bounds).ends == expected

@@ -6,7 +6,7 @@ from reproduce.outputs.export_models import expected_score
 from reproduce.outputs.find_runs import find_runs
 from results.answer.answer_question import answer_on
 from results.findings.experiment import answer_of
-from results.spec.training_spec import MethodSpec
+from results.spec.method import Method
 from results.store.experiment_results import MeasuredExperiment
 from results.store.store import Store
 from tests.support.page_material import searched
@@ -23,7 +23,7 @@ def store_with(folder, *, trained=("mine",), **means):
         method = run.specs[0].method
         loss = method.loss if run.method in trained else None
         specs = tuple(
-            changed_spec(spec, method=MethodSpec(name=run.method, loss=loss), seed=run.search) for spec in run.specs
+            changed_spec(spec, method=Method(name=run.method, loss=loss), seed=run.search) for spec in run.specs
         )
         records.append(run.model_copy(update={"specs": specs}))
     store = Store(folder / "store.sqlite", folder)

@@ -3,7 +3,7 @@
 import pytest
 
 from reproduce.errors import InputError
-from reproduce.outputs.find_runs import find_experiment, find_experiments, find_runs
+from reproduce.outputs.find_runs import find_experiment, find_experiments, find_runs, later_starts
 from results.store.store import Store
 from tests.support.command_line import one_line
 from tests.support.sample_records import put_experiment, some_run, some_summary
@@ -79,7 +79,8 @@ def of_one_name(tmp_path):
     store = Store(tmp_path / "one.sqlite", tmp_path)
     for number, fingerprint in enumerate(IDENTITIES, start=1):
         runs = [some_run(method, fingerprint=f"{fingerprint[:8]}-{method}") for method in "abc"[:number]]
-        put_experiment(store, fingerprint, "mine", some_summary(methods={run.method: "" for run in runs}), runs)
+        methods = {run.method: "" for run in runs}
+        put_experiment(store, fingerprint, "mine", some_summary(methods=methods, runs=dict.fromkeys(methods, 1)), runs)
     return store
 
 
@@ -94,3 +95,21 @@ def test_an_identity_or_its_beginning_names_one_experiment(of_one_name):
     assert find_runs(of_one_name, "abcd5", "b")[0].record == some_run("b", fingerprint="abcd5678-b")
     of_one_name.put_experiment("f" * 32, "eeee", some_summary())
     assert find_experiment(of_one_name, "eeee").fingerprint == "f" * 32, "a name comes first"
+
+
+def test_an_interrupted_run_does_not_hide_the_finished_one(of_one_name):
+    interrupted = "1" * 32
+    planned = {"methods": dict.fromkeys("abcd", ""), "runs": dict.fromkeys("abcd", 1)}
+    put_experiment(of_one_name, interrupted, "mine", some_summary(**planned), [some_run("a", fingerprint="1-a")])
+    shown = find_experiments(of_one_name, ["mine"])
+    assert [one.fingerprint for one in shown] == [IDENTITIES[2]]
+    assert of_one_name.latest_experiments() == {"mine": IDENTITIES[2]}
+    (said,) = later_starts(of_one_name, shown)
+    assert f"the finished experiment {IDENTITIES[2][:12]}; {interrupted[:12]} was started later" in said
+    assert "has 1 of 4 runs" in said
+    (unfinished,) = find_experiments(of_one_name, [interrupted])
+    assert later_starts(of_one_name, [unfinished]) == []
+    for method in "bcd":
+        of_one_name.put_run(run := some_run(method, fingerprint=f"1-{method}"))
+        of_one_name.enlist(interrupted, method, run)
+    assert find_experiment(of_one_name, "mine").fingerprint == interrupted

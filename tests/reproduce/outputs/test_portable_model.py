@@ -1,5 +1,6 @@
 """Exported models give the suite's embeddings, and one that does not is refused."""
 
+import tomllib
 import warnings
 
 import numpy as np
@@ -17,10 +18,19 @@ from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel, trained_model
 from reproduce.errors import InputError
 from reproduce.outputs import portable_model as exporting
-from reproduce.outputs.portable_model import TOLERANCE, NormalizedModel, portable_model, write_program
+from reproduce.outputs.portable_model import (
+    ONNX_PACKAGES,
+    TOLERANCE,
+    NormalizedModel,
+    check_onnx,
+    portable_model,
+    write_onnx,
+    write_program,
+)
 from results.spec.conditions import ImageSettings
 from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import TrunkSpec
+from tests.support.documentation import ROOT
 from tests.support.sample_records import changed_spec, some_spec
 from tests.support.toys import pattern_dataset, toy_fold
 
@@ -49,6 +59,55 @@ def test_a_program_gives_the_normalized_embeddings_of_any_batch(tmp_path, traine
         with torch.no_grad():
             expected = normalized(trained_model(spec, weights, torch.device("cpu"))(batch), normalization)
         torch.testing.assert_close(program(batch), expected, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("normalization", ["unit", "ball"])
+def test_onnx_gives_the_normalized_embeddings_of_any_batch(
+    tmp_path, trained, monkeypatch, normalization: Normalization
+):
+    """Read by its runtime, in one file, and for `ball` with the weights in a file of their own, as large ones are."""
+    runtime, (spec, weights) = pytest.importorskip("onnxruntime"), trained
+    if normalization == "ball":
+        monkeypatch.setattr(exporting, "_LARGEST_ONNX", 1000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert write_onnx(model_of(spec, weights, weights, kind=normalization), tmp_path / "model.onnx") <= TOLERANCE
+    parts = {"unit": ["model.onnx"], "ball": ["model.onnx", "model.onnx.data"]}
+    assert sorted(path.name for path in tmp_path.iterdir()) == parts[normalization]
+    session = runtime.InferenceSession(tmp_path / "model.onnx", providers=["CPUExecutionProvider"])
+    for number in (1, 2, 7):
+        batch = images(number, spec.conditions.images.crop)
+        (found,) = session.run(["embeddings"], {"inputs": batch.numpy()})
+        each = normalized(trained_model(spec, weights, torch.device("cpu"))(batch), normalization)
+        expected = normalized(torch.cat([each, each], 1), normalization)
+        torch.testing.assert_close(torch.from_numpy(found), expected, rtol=0, atol=1e-6)
+
+
+@pytest.mark.late
+@pytest.mark.parametrize("name", ["efficientnet_lite0", "bn_inception"])
+def test_every_trunk_can_be_onnx(tmp_path, name):
+    pytest.importorskip("onnxruntime")
+    spec = some_spec(trunk=TrunkSpec(name=name, weights="random"), images=ImageSettings(crop=64))
+    weights = EmbeddingModel(spec.conditions.trunk, 16).state_dict()
+    assert write_onnx(model_of(spec, weights), tmp_path / "model.onnx") <= 1e-6
+
+
+def test_what_cannot_be_onnx_is_refused(tmp_path, trained, monkeypatch):
+    spec, weights = trained
+    training = spec.conditions.training.model_copy(update={"precision": "amp"})
+    with pytest.raises(InputError, match=r"was trained with amp, .*; leave out --format onnx"):
+        check_onnx(spec.with_conditions(training=training))
+    monkeypatch.setattr(torch.onnx, "export", lambda *_, **__: 1 / 0)
+    with pytest.raises(InputError, match=r"ONNX: ZeroDivisionError \(division by zero\); leave --format out"):
+        write_onnx(model_of(spec, weights), tmp_path / "model.onnx")
+    monkeypatch.setattr(exporting, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"needs onnx, onnxscript and onnxruntime: pip install -e '.\[onnx\]'"):
+        check_onnx(spec)
+
+
+def test_the_extra_onnx_has_the_packages_that_are_asked_for():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert {line.split(">")[0] for line in extras["onnx"]} == set(ONNX_PACKAGES)
 
 
 def test_a_model_of_mixed_precision_can_be_exported(tmp_path, trained):

@@ -7,7 +7,7 @@ import pytest
 from reproduce.run.run_experiment import after_searches, compared_first, interim_looks
 from reproduce.terminal import show_interim
 from results.findings.experiment import answer_of
-from results.records.experiment_summary import ExperimentSummary
+from results.spec.plan import Plan
 from results.store.experiment_results import MeasuredExperiment
 from results.store.store import Store
 from tests.support.sample_records import put_experiment, some_run, some_summary
@@ -15,7 +15,7 @@ from tests.support.sample_records import put_experiment, some_run, some_summary
 DATA = "d" * 32
 
 
-def planned(searches=1, runs=2, **settings) -> ExperimentSummary:
+def planned(searches=1, runs=2, **settings) -> Plan:
     search = {"trials": 3, "searches": searches}
     settings = {"search": search, "reproductions": runs, **settings}
     return some_summary(methods={"a": "A"}, runs={"a": searches * runs}, settings=settings)
@@ -32,7 +32,9 @@ def seen(tmp_path):
         """What is seen by a start of an experiment after others were run."""
         for number, summary in enumerate(before):
             key = key_of(summary, name)
-            runs = [some_run("a", run, fingerprint=f"{number}-{run}") for run in range(summary.runs["a"] - missing)]
+            runs = [
+                some_run("a", run, fingerprint=f"{number}-{run}") for run in range(summary.rows["a"].runs - missing)
+            ]
             put_experiment(store, key, name, summary, runs)
         setup = SimpleNamespace(dataset=SimpleNamespace(fingerprint=DATA))
         session = SimpleNamespace(

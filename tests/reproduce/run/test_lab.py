@@ -15,8 +15,6 @@ from protocols.images.packing import BrokenImageError
 from protocols.jobs import EvaluateJob, TrainJob
 from protocols.mlrc import mlrc
 from protocols.protocol_registry import PROTOCOLS
-from protocols.search.space import MethodTemplate, SearchParameter
-from protocols.study import Budget, Study
 from protocols.training.build_method import MethodError, RefusedError
 from protocols.trunks.trunk_entry import TrunkError
 from reproduce import interrupts
@@ -24,11 +22,13 @@ from reproduce.errors import InputError, WorkFailedError
 from reproduce.run.lab import ATTEMPTS, MethodSearch, SharedLab
 from reproduce.run.tasks import EvaluateTask, Trained, TrainTask, WorkerDiedError, write_tensors
 from results.records.artifacts import weights_path
+from results.spec.range import Range
 from results.spec.search_settings import SamplerSettings
 from results.store.store import Store
 from tests.support.labs import Observer, reproduction, run_lab, trainings
 from tests.support.sample_records import invented_run, some_result, some_summary
 from tests.support.small_setup import COSFACE, TRIPLET, small_setup
+from tests.support.studies import study_of
 
 
 class InventingExecutor:
@@ -213,15 +213,12 @@ def test_an_error_that_all_methods_would_meet_ends_the_run_after_finished_work_i
 
 
 def test_a_fault_in_one_search_ends_all(setup, store):
-    ended = []
+    trials = []
 
     def goes_on(lab):
-        try:
-            for trial in range(1000):
-                trainings(setup, TRIPLET, trial)(lab)
-        except KeyboardInterrupt:
-            ended.append(True)
-            raise
+        for trial in range(1000):
+            trainings(setup, TRIPLET, trial)(lab)
+            trials.append(trial)
 
     def faulty(lab):
         trainings(setup, COSFACE)(lab)
@@ -230,7 +227,27 @@ def test_a_fault_in_one_search_ends_all(setup, store):
     lab, _ = opened(store)
     with pytest.raises(ArithmeticError, match="a fault"):
         run_lab(lab, setup, {"triplet": goes_on, "cosface": faulty})
-    assert ended == [True]
+    assert max(trials, default=0) < 10
+
+
+def test_a_protocol_is_asked_again_with_what_it_asked_for_and_observers_hear_of_each_outcome_once(setup, store):
+    asked = []
+
+    def follow(lab):
+        asked.append("begun")
+        (first,) = trainings(setup, TRIPLET, 0)(lab)
+        asked.append([fold.fingerprint for fold in first])
+        return trainings(setup, TRIPLET, 1)(lab)[0]
+
+    lab, _ = opened(store)
+    (observer,) = lab.observers
+    found = run_lab(lab, setup, {"triplet": follow})["triplet"]
+    first = asked[2]
+    assert asked == ["begun", "begun", first, "begun", first]
+    assert sorted(observer.seen) == sorted(
+        ("triplet", name, False) for name in (*first, *(fold.fingerprint for fold in found))
+    )
+    assert len({name for _, name, _ in observer.seen}) == len(observer.seen) == 2 * setup.folds
 
 
 def test_a_refused_job_is_tried_once_and_the_method_learns_of_it(setup, store):
@@ -245,7 +262,8 @@ def test_a_refused_job_is_tried_once_and_the_method_learns_of_it(setup, store):
         return trainings(setup, TRIPLET, 1)(lab)
 
     found = run_lab(lab, setup, {"triplet": follow, "cosface": reproduction(setup, COSFACE)})
-    assert seen == [refusal]
+    assert seen
+    assert all(one is refusal for one in seen)
     refused, *later = executor.trained()
     assert refused == specs_of(setup)[0].fingerprint
     assert specs_of(setup)[1].fingerprint not in later, "the other fold is not needed"
@@ -282,25 +300,17 @@ def test_an_executor_that_takes_no_task_ends_the_run(setup, store):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_stop_request_raises_in_every_search_after_what_is_finished_is_stored(setup, store, handled_signals, number):
-    stopped, finished = [], []
+def test_a_stop_request_ends_all_searches_after_what_is_finished_is_stored(setup, store, handled_signals, number):
+    finished = []
 
     def act(task):
         finished.append(task.job.fingerprint)
         if len(finished) == 3:
             os.kill(os.getpid(), number)
 
-    def follow(method, lab):
-        try:
-            trainings(setup, method, *range(100))(lab)
-        except KeyboardInterrupt:
-            stopped.append(method.name)
-            raise
-
     lab, executor = opened(store, act=act)
     with interrupts.deferred(), pytest.raises(interrupts.StopRequest):
-        run_lab(lab, setup, {"triplet": partial(follow, TRIPLET), "cosface": partial(follow, COSFACE)})
-    assert sorted(stopped) == ["cosface", "triplet"]
+        run_lab(lab, setup, {one.name: trainings(setup, one, *range(100)) for one in (TRIPLET, COSFACE)})
     assert set(finished[:2]) <= set(store.table("folds")["fingerprint"])
     assert len(executor.submitted) < 10
 
@@ -349,7 +359,7 @@ def test_a_run_is_listed_under_its_experiment_as_soon_as_it_is_tested(setup, sto
 
 # Whole searches: the same with any number of workers, and after a death at any moment.
 
-MARGIN = SearchParameter(target="loss.margin", scale="linear", low=0.0, high=1.0)
+MARGIN = {"loss.margin": Range(scale="linear", low=0.0, high=1.0)}
 
 
 class Killed(BaseException):
@@ -377,24 +387,27 @@ def follow_searches(setup, store, executor, *, racing=False):
     """Run two searches of two methods; return the studies."""
     cosface = COSFACE.model_copy(update={"loss": COSFACE.loss.model_copy(update={"arguments": {"margin": 0.1}})})
     studies = [
-        Study(
+        study_of(
             setup,
-            MethodTemplate(method=method, space=(MARGIN,)),
-            Budget(5, 1, searches=2),
-            SamplerSettings(startup_trials=3),
+            method,
+            MARGIN,
             store.searches,
-            racing,
+            reproductions=1,
+            trials=5,
+            searches=2,
+            sampler=SamplerSettings(startup_trials=3),
+            racing=racing,
         )
         for method in (TRIPLET, cosface)
     ]
-    searches = [search for study in studies for search in study.searches()]
+    searches = [search for study in studies for search in study.searches]
     lab = SharedLab(store, executor, [Observer()])
-    lab.run(MethodSearch(each.method.method.name, each.setup, partial(mlrc, each)) for each in searches)
+    lab.run(MethodSearch(each.method.name, each.setup, partial(mlrc, each)) for each in searches)
     return studies
 
 
 def trials_of(studies):
-    return [search.trials() for study in studies for search in study.searches()]
+    return [search.trials() for study in studies for search in study.searches]
 
 
 @pytest.mark.parametrize("racing", [False, True])
@@ -425,7 +438,7 @@ def test_searches_find_the_same_with_any_number_of_workers_and_after_any_death(t
 
 def test_a_raced_trial_is_never_the_best_whatever_its_expected_score(tmp_path, store):
     setup = small_setup(tmp_path / "cache", folds=4)
-    search = follow_searches(setup, store, InventingExecutor(workers=4), racing=True)[0].searches()[0]
+    search = follow_searches(setup, store, InventingExecutor(workers=4), racing=True)[0].searches[0]
     best = search.found_hyperparameters()
     raced = next(trial for trial in search.trials() if trial.state == "raced")
     store.searches.put_trial(search.name, raced.model_copy(update={"score": 0.99}))

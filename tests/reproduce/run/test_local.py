@@ -18,7 +18,8 @@ from reproduce.run import devices, local
 from reproduce.run.devices import is_full, prepare_process, spread
 from reproduce.run.local import LocalProcesses
 from reproduce.run.tasks import Trained, TrainTask, WorkerDiedError
-from results.spec.training_spec import Component, MethodSpec
+from results.spec.component import Component
+from results.spec.method import Method
 from tests.support.labs import InProcess, assert_same_numbers, reasons_of_deaths, without_time
 from tests.support.processes import wait_until
 from tests.support.sample_records import some_result
@@ -122,7 +123,7 @@ class Mine(nn.Module):
 def own(folder, text):
     folder.mkdir(exist_ok=True)
     (folder / "mine.py").write_text(text)
-    return with_versions(MethodSpec(name=folder.name, loss=Component(name=f"{folder / 'mine.py'}:Mine")))
+    return with_versions(Method(name=folder.name, loss=Component(name=f"{folder / 'mine.py'}:Mine")))
 
 
 def test_what_foreign_code_changes_reaches_no_other_training(setup, tmp_path):

@@ -97,3 +97,15 @@ def test_long_reading_shows_a_line_with_the_time_left_twice_a_minute_without_a_t
     left = {30: 20, 60: 19, 90: 18, 120: 18}
     lines = [f"computing features: {done} of 1,200, time left {minutes} min" for done, minutes in left.items()]
     assert console.file.getvalue().splitlines() == lines
+
+
+def test_batches_without_pairs_are_told_the_first_time(tmp_path):
+    specs = small_setup(tmp_path).fold_specs(TRIPLET, "search", 0)
+    file = io.StringIO()
+    progress = progress_of(4, len(specs), file)
+    for count in (0, 3, 3):
+        outcome = some_result(specs[0]).model_copy(update={"batches_without_pairs": count})
+        progress.job_done("triplet", TrainJob(specs[0]), outcome, from_store=False)
+    assert file.getvalue().count("no two images are of one class") == 1
+    assert "triplet: in 3 of " in file.getvalue()
+    assert "{samples_per_class: 2}" in file.getvalue()

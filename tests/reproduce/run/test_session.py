@@ -91,17 +91,19 @@ def test_a_session_has_the_experiments_setup(where):
     setup = opened.setup
     assert (setup.dataset.name, setup.folds, setup.seed, setup.conditions.embedding_size) == ("glyphs", 3, 4, 128)
     assert setup.dataset.n_classes >= 200
-    assert list(opened.titles) == list(opened.planned) == list(quickstart().methods)
-    kept = opened.summary().model_dump(mode="json")
-    assert set(kept) == set(type(opened.summary()).model_fields) - {"defaults", "printed"}
+    assert list(opened.plan.rows) == list(quickstart().methods)
+    kept = opened.plan.model_dump(mode="json")
+    assert list(kept) == [
+        *("methods", "runs", "experiment", "interim_looks", "data", "ranges", "transductive", "recipes")
+    ]
     assert kept["experiment"] == opened.experiment.without_folder()
     assert "untrained" not in kept["ranges"]
     assert kept["ranges"]["contrastive"] == {
         "loss.pos_margin": {"scale": "linear", "low": -0.2, "high": 2.0},
         "loss.neg_margin": {"scale": "linear", "low": -0.2, "high": 2.0},
     }
-    nothing_searched = open_session("quickstart", quickstart(search__trials=0), where, None).summary()
-    assert nothing_searched.ranges == {}
+    nothing_searched = open_session("quickstart", quickstart(search__trials=0), where, None).plan
+    assert nothing_searched.model_dump()["ranges"] == {}
 
 
 def fixed(target, value):
@@ -163,7 +165,7 @@ def test_the_key_stands_beside_a_title_that_two_methods_have(tmp_path, where):
             f"key: {key}\ntitle: Mine\nsource: me\nloss: {{name: TripletMarginLoss}}\n"
         )
     methods = [str(tmp_path / "mine.yaml"), "contrastive", str(tmp_path / "mine_too.yaml")]
-    titles = open_session("quickstart", quickstart(methods=methods), where).titles
+    titles = open_session("quickstart", quickstart(methods=methods), where).plan.titles
     assert list(titles.values()) == ["Mine (mine)", "Contrastive", "Mine (mine_too)"]
 
 
@@ -174,8 +176,10 @@ def test_features_of_a_user_are_no_untrained_trunk(tmp_path, where):
         f"title: T\ndataset: {{name: features, root: {tmp_path / 'data'}}}\nmethods: [untrained, contrastive]\n"
         "embedding_size: 8\n"
     )
-    assert open_session("own", load_experiment(str(file), {}), where, None).titles["untrained"] == "Features as given"
-    assert open_session("quickstart", quickstart(), where, None).titles["untrained"] == "Untrained trunk"
+    assert (
+        open_session("own", load_experiment(str(file), {}), where, None).plan.titles["untrained"] == "Features as given"
+    )
+    assert open_session("quickstart", quickstart(), where, None).plan.titles["untrained"] == "Untrained trunk"
 
 
 def test_equal_rows_in_another_order_and_under_other_labels_are_the_same_content(tmp_path):
@@ -208,10 +212,10 @@ def test_printed_scores_of_a_card_become_a_note_of_the_tables(tmp_path, where):
     card, _ = write_method("own", tmp_path, "proxy")
     card.write_text(card.read_text() + "printed: {glyphs: {precision_at_1: 65.9}, cub200: {map_at_r: 20.0}}\n")
     opened = open_session("quickstart", quickstart(methods=["contrastive", str(card)]), where)
-    summary = opened.summary()
-    assert summary.printed == {"own": {"precision_at_1": 65.9}}
+    summary = opened.plan
+    assert summary.rows["own"].printed == {"precision_at_1": 65.9}
     (found,) = [
         one for one in answer_of(MeasuredExperiment(summary, (some_run("own"),))).findings if "Printed" in one.text
     ]
     assert found.text == "Printed by the methods' sources: Own P@1 65.9."
-    assert "printed" not in open_session("quickstart", quickstart(), where).summary().model_dump()
+    assert "printed" not in open_session("quickstart", quickstart(), where).plan.model_dump()

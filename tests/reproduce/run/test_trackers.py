@@ -7,7 +7,7 @@ import pytest
 from protocols.jobs import TrainJob
 from reproduce.outputs.find_runs import find_runs
 from reproduce.run.progress import Tracking
-from results.spec.training_spec import MethodSpec
+from results.spec.method import Method
 from results.store.store import Store
 from tests.support.command_line import refused
 from tests.support.sample_records import some_result, some_spec
@@ -77,7 +77,7 @@ def test_a_training_has_its_settings_and_belongs_to_the_search_or_to_a_reproduct
     assert list(tmp_path.iterdir()) == [], "results from the store are not written again"
     tracked.job_done("triplet", TRAINING, some_result(SPEC, 0.5), from_store=False)
     tracked.job_done("triplet", TrainJob(SPEC), some_result(SPEC), from_store=False)
-    untrained = some_spec(method=MethodSpec(name="untrained", loss=None), validation_classes=(), checkpoint_epoch=0)
+    untrained = some_spec(method=Method(name="untrained", loss=None), validation_classes=(), checkpoint_epoch=0)
     result = some_result(untrained, curve=(), stopped_by="untrained", iterations=0)
     tracked.job_done("untrained", TrainJob(untrained, "run"), result, from_store=False)
     assert (tmp_path / "quickstart/triplet/search").is_dir()

@@ -186,6 +186,10 @@ def test_methods_that_are_not_complete_get_no_verdict_but_count_in_the_correctio
     half = (Planned("D", 3, 1), (20.0, 20.1))
     result = asked({**THREE, "D": half}, margin=0.5)
     assert (result.interim, result.missing) == (True, {"D": "2 of 3 searches"})
+    whole = {key: value for key, value in {**THREE, "D": half}.items() if key != "D"}
+    assert asked(whole, margin=0.5).leading, "somebody leads when nothing is missing"
+    assert result.claims
+    assert result.leading == frozenset(), "nobody leads while searches are missing"
     assert {pair.untested for pair in result.pairs if "D" in (pair.a, pair.b)} == {"searches missing"}
     assert {(pair.half_width, pair.claimed_size(1)) for pair in result.pairs if pair.untested} == {(None, None)}
     alone = asked(THREE, margin=0.5)

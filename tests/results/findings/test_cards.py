@@ -4,8 +4,9 @@ import pytest
 
 from reports.tables.result_table import table_of
 from results.findings.experiment import answer_of, handicaps
-from results.spec.recipe import BATCHES, LOSS_LR, Recipe
-from results.spec.search_settings import SearchedRange
+from results.spec.method import BATCHES, LOSS_LR
+from results.spec.plan import Recipe
+from results.spec.range import Range
 from tests.support.page_material import MLRC, searched
 from tests.support.sample_records import some_summary
 
@@ -48,6 +49,17 @@ def test_nothing_is_said_where_no_row_is_behind() -> None:
     assert found(PROXIES, several, samples_per_class=4) == [], "most have several"
 
 
+def test_ranges_of_rates_are_named_where_they_differ() -> None:
+    """Rows that are not searched, or not compared, have none."""
+    rows = {"mine": PROXIES, "a": PROXIES, "b": PROXIES, "pairs": PAIRS, "mine_default": PROXIES}
+    wide, narrow = ({LOSS_LR: Range(scale="log", low=low, high=1.0)} for low in (1e-6, 1e-5))
+    common = {"methods": {key: key.upper() for key in rows}, "recipes": rows, "defaults": {"mine_default": "mine"}}
+    assert list(handicaps(some_summary(ranges={"mine": wide, "a": wide, "mine_default": narrow}, **common))) == []
+    (finding,) = handicaps(some_summary(ranges={"mine": wide, "a": narrow, "b": wide}, **common))
+    said = "are searched in 2 ranges: 1e-06 to 1 for MINE and B; 1e-05 to 1 for A."
+    assert finding.text == f"Learning rates of a loss's own parameters {said}"
+
+
 def test_rows_that_are_not_compared_do_not_count() -> None:
     rows = {"mine": PROXIES.model_copy(update={"samples_per_class": 4}), "mine_default": PROXIES}
     summary = some_summary(methods=dict.fromkeys(rows, "M"), recipes=rows, defaults={"mine_default": "mine"})
@@ -58,7 +70,7 @@ def test_a_recipe_in_words_says_what_is_searched_and_what_is_fixed() -> None:
     words = PROXIES.model_copy(update={"fixed": {"margin": 0.5}, "warmup_passes": 1}).words()
     searched = f"2: {LOSS_LR}, scale"
     assert list(words.values()) == ["1", "proxies", "searched", searched, "margin 0.5", "1 pass"]
-    ranges = {LOSS_LR: SearchedRange(scale="log", low=1e-6, high=1.0)}
+    ranges = {LOSS_LR: Range(scale="log", low=1e-6, high=1.0)}
     assert PROXIES.words(ranges)["learning rate of these"] == "searched, 1e-06 to 1"
     drawn = Recipe(samples_per_class=0, parameters="others", loss_lr=0.5, warmup_steps=7).words()
     assert list(drawn.values()) == ["drawn at random", "parameters", "0.5", "-", "-", "7 steps"]

@@ -9,10 +9,10 @@ from results.answer.planning import Detectable
 from results.answer.question import Question
 from results.findings.experiment import answer_of
 from results.findings.origin import origin_findings
-from results.records.experiment_summary import ExperimentData
 from results.records.records import EVALUATION_VERSION, Event
 from results.spec.data_choice import FEATURES
-from results.spec.search_settings import SearchedRange
+from results.spec.plan import ExperimentData
+from results.spec.range import Range
 from results.spec.trunk_spec import NO_TRUNK
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.experiment_files import load_experiment
@@ -85,7 +85,7 @@ def test_a_method_below_the_untrained_trunk_is_named_and_features_are_no_trunk()
     world = given(untrained=A, b=B)
     assert "B has no higher mean than the untrained trunk." in texts(world, "warning")
     settings = {"dataset": {"name": FEATURES}, "trunk": {"name": NO_TRUNK, "weights": NO_TRUNK}}
-    features = some_summary(settings, methods=world.summary.methods)
+    features = some_summary(settings, methods=world.summary.titles)
     on_features = replace(world, summary=features)
     assert "B has no higher mean than the features as given." in texts(on_features)
 
@@ -150,7 +150,7 @@ def test_settings_at_the_end_of_a_range_are_named_and_those_of_few_searches_coun
             some_run("triplet", 0, 0.5, search=search, fingerprint=str(search), hyperparameters={"loss.margin": margin})
             for search, margin in enumerate(settings)
         ]
-        ranges = {"triplet": {"loss.margin": SearchedRange(scale="log", low=0.1, high=10.0)}}
+        ranges = {"triplet": {"loss.margin": Range(scale="log", low=0.1, high=10.0)}}
         repeated = {"search": {"trials": 2, "searches": len(settings)}}
         summary = some_summary(repeated, methods={"triplet": "T"}, ranges=ranges)
         return [text for text in texts(MeasuredExperiment(summary, tuple(runs)), "warning") if "range" in text]

@@ -10,10 +10,10 @@ from results.answer.compare import gains_over
 from results.findings.experiment import answer_of
 from results.findings.search import cut_offs, equal_searches, range_ends
 from results.records.records import CurvePoint
-from results.spec.search_settings import SearchedRange
+from results.spec.range import Range
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.measured_experiment import measured, specs_of, with_trainings
-from tests.support.sample_records import some_result, some_run, some_spec, some_summary
+from tests.support.sample_records import changed_plan, some_result, some_run, some_spec, some_summary
 from tests.support.sample_searches import searched
 
 
@@ -88,12 +88,12 @@ def test_a_record_whose_trainings_were_left_out_keeps_their_counts():
     ],
 )
 def test_the_last_hundredth_of_a_range_is_its_end(scale, low, high, value, end):
-    assert SearchedRange(scale=scale, low=low, high=high).end_at(value) == end
+    assert Range(scale=scale, low=low, high=high).end_at(value) == end
 
 
 RANGES = {
-    "loss.margin": SearchedRange(scale="linear", low=0.0, high=1.0),
-    "optimizer.lr": SearchedRange(scale="log", low=1e-6, high=1e-3),
+    "loss.margin": Range(scale="linear", low=0.0, high=1.0),
+    "optimizer.lr": Range(scale="log", low=1e-6, high=1e-3),
 }
 
 
@@ -154,7 +154,7 @@ def test_tuning_is_compared_with_the_defaults_of_each_method():
     world = searched(values)
     runs = {"a": 6, "b": 6, "a_default": 2, "b_default": 2}
     defaults = {"a_default": "a", "b_default": "b"}
-    world = replace(world, summary=world.summary.model_copy(update={"runs": runs, "defaults": defaults}))
+    world = replace(world, summary=changed_plan(world.summary, runs=runs, defaults=defaults))
     answer = answer_of(world)
     first, second = answer.gains
     assert (first.difference, second.difference) == pytest.approx((0.1, 0))
@@ -163,7 +163,7 @@ def test_tuning_is_compared_with_the_defaults_of_each_method():
     assert "Searches whose setting is below the card's own: B 1 of 3." in [one.text for one in answer.findings]
     assert [(pair.a, pair.b) for pair in answer.pairs] == [("a", "b")]
     few = searched({**values, "a_default": [[0.1]], "b_default": [[0.1]]})
-    few = replace(few, summary=world.summary.model_copy(update={"runs": {**runs, "a_default": 1, "b_default": 1}}))
+    few = replace(few, summary=changed_plan(world.summary, runs={**runs, "a_default": 1, "b_default": 1}))
     assert "What tuning gained is not known." in [one.text for one in answer_of(few).findings]
 
 
@@ -172,7 +172,7 @@ def test_what_tuning_bought_on_the_kept_records_is_what_the_docs_say(data):
     tuned, default = (MeasuredExperiment.kept(f"{name}_{data}") for name in ("search_variance", "defaults"))
     assert tuned.summary.experiment.conditions == default.summary.experiment.conditions
     page = (Path(__file__).parents[3] / "docs" / "comparisons.md").read_text(encoding="utf-8")
-    rows = {key: key for key in default.summary.methods}
+    rows = {key: key for key in default.summary.titles}
     found = gains_over(answer_of(tuned).values, answer_of(default).values, rows)
     assert len(found) == 8
     for gain in found:

@@ -1,21 +1,15 @@
 """What the settings of a training accept, components among the arguments of others, and names of users' classes."""
 
+import json
 import math
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
+from results.spec.component import Component, SourceName, nested_components, relative_name, renamed_components
 from results.spec.conditions import ImageSettings, OptimizerSettings, TrainingSettings
-from results.spec.training_spec import (
-    Component,
-    MethodSpec,
-    SourceName,
-    nested_components,
-    relative_name,
-    renamed_components,
-    sources_of,
-)
+from results.spec.method import Method, sources_of
 from results.spec.trunk_spec import EmbedderSpec, InputFormat, TrunkSpec
 from tests.support.sample_records import some_spec
 
@@ -54,9 +48,41 @@ def test_a_momentum_without_effect_is_refused(batch_norm):
 
 
 def test_counts_of_a_method_begin_at_zero():
-    for count in ("samples_per_class", "warmup_passes", "warmup_steps"):
-        assert getattr(MethodSpec(name="some", loss=None, **{count: 0}), count) == 0
-        assert "greater than or equal to 0" in refused(MethodSpec, name="some", loss=None, **{count: -1})
+    for part, count in (("batch", "samples_per_class"), ("warmup", "passes"), ("warmup", "steps")):
+        method = Method(name="some", loss=None, **{part: {count: 0}})
+        assert getattr(getattr(method, part), count) == 0
+        assert "greater than or equal to 0" in refused(Method, name="some", loss=None, **{part: {count: -1}})
+
+
+def test_a_method_is_stored_under_the_names_of_its_fingerprint_and_read_from_either():
+    """Other names, or another order, would give every training a new name or change every record."""
+    nested = {
+        "name": "m",
+        "loss": {"name": "ContrastiveLoss", "arguments": {"neg_margin": 0.5}},
+        "batch": {"samples_per_class": 2, "classes": "once"},
+        "loss_optimizer": {"lr": 0.1, "weight_decay": 0.2},
+        "optimizer": {"lr": 0.3},
+        "warmup": {"passes": 1, "steps": 7},
+    }
+    stored = {
+        "name": "m",
+        "loss": nested["loss"],
+        "miner": None,
+        "embedding_regularizer": None,
+        "samples_per_class": 2,
+        "loss_lr": 0.1,
+        "loss_weight_decay": 0.2,
+        "warmup_passes": 1,
+        "warmup_steps": 7,
+        "versions": {},
+        "embedder": None,
+        "lr": 0.3,
+        "whole_passes": True,
+    }
+    method = Method.model_validate(nested)
+    assert method.model_dump_json() == json.dumps(stored, separators=(",", ":"))
+    assert method.identity() == stored
+    assert Method.model_validate(stored) == method
 
 
 def test_the_defaults_are_the_protocols():
@@ -69,7 +95,7 @@ def test_the_defaults_are_the_protocols():
     images = ImageSettings()
     assert (images.resize, images.crop, images.flip) == (256, 227, True)
     assert (images.area, images.ratio) == ((0.16, 1.0), (3 / 4, 4 / 3))
-    assert MethodSpec(name="some", loss=None).samples_per_class == 4
+    assert Method(name="some", loss=None).batch.samples_per_class == 4
 
 
 @pytest.mark.parametrize(
@@ -123,7 +149,7 @@ def test_components_are_renamed_at_every_depth_in_a_copy():
 def test_what_a_method_without_a_loss_makes_of_the_features(embedder, has_embedder, bias):
     """A method with a loss has the experiment's embedder."""
     learned = some_spec().with_conditions(embedding_size=4, embedder_bias=False, embedder=EmbedderSpec(hidden=(8,)))
-    spec = learned.changed(method=MethodSpec(name="some", loss=None, embedder=embedder))
+    spec = learned.changed(method=Method(name="some", loss=None, embedder=embedder))
     assert (spec.has_embedder, spec.embedder_bias) == (has_embedder, bias)
     assert (spec.embedder.hidden, learned.embedder.hidden) == ((), (8,))
     assert (learned.has_embedder, learned.embedder_bias) == (True, False)
@@ -179,6 +205,6 @@ def test_paths_are_taken_relative_to_a_folder() -> None:
 def test_the_sources_of_a_method_include_nested_components() -> None:
     inner, other = f"my.py:Inner (sha256 {DIGEST})", f"my.py:Miner (sha256 {DIGEST})"
     arguments = {"base_loss": {"component": {"name": "XBMLoss", "arguments": {"base": {"component": {"name": inner}}}}}}
-    method = MethodSpec(name="m", loss=Component(name="XBMLoss", arguments=arguments), miner=Component(name=other))
+    method = Method(name="m", loss=Component(name="XBMLoss", arguments=arguments), miner=Component(name=other))
     assert sources_of(method) == (inner, other)
-    assert sources_of(MethodSpec(name="untrained", loss=None)) == ()
+    assert sources_of(Method(name="untrained", loss=None)) == ()

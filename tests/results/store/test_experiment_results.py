@@ -9,8 +9,8 @@ from reports.tables.result_table import table_of
 from reproduce.outputs.tables import stored_experiments
 from results.findings.experiment import answer_of
 from results.records import records
-from results.records.experiment_summary import ExperimentData
 from results.records.trials import Trial
+from results.spec.plan import ExperimentData
 from results.store.experiment_results import FOLDER, MeasuredExperiment
 from results.store.store import Store
 from results.values import fingerprint_of
@@ -23,11 +23,11 @@ NAMES = [path.name.removesuffix(".json.xz") for path in sorted(FOLDER.glob("*.js
 def test_kept_records_make_a_whole_table_and_say_where_they_come_from(name):
     measured = MeasuredExperiment.kept(name)
     table = table_of(answer_of(measured))
-    assert [row.key for row in table.rows] == list(measured.summary.methods)
+    assert [row.key for row in table.rows] == list(measured.summary.titles)
     for row in table.rows:
         values = [cell.value for cell in row.cells[1:]]
         assert all(math.isfinite(value) and 0 < value <= 1 for value in values), row.key
-        searches, runs = measured.summary.experiment.search.searches, measured.summary.runs[row.key]
+        searches, runs = measured.summary.experiment.search.searches, measured.summary.rows[row.key].runs
         assert row.cells[0].value == (searches if searches > 1 and row.key != "untrained" else runs)
         # A pretrained trunk that is not trained is the same in every run and tested once.
         assert runs in (1 if row.key == "untrained" else runs, searches * measured.summary.reproductions)

@@ -6,7 +6,8 @@ import pytest
 from results.records import records
 from results.records.frame import runs_table
 from results.records.records import EVALUATION_VERSION, ClassScores
-from results.spec.training_spec import Component, MethodSpec
+from results.spec.component import Component
+from results.spec.method import Method
 from results.store.store import Store, StoreError
 from tests.support.sample_records import scores, some_result, some_run, some_spec, some_summary
 
@@ -116,7 +117,7 @@ def test_a_clock_that_was_set_back_shows_no_older_experiment_as_the_latest(store
 def test_the_latest_start_of_an_experiment_says_its_methods(store):
     store.put_experiment("x", "quickstart", some_summary(methods={"triplet": "Triplet"}))
     store.put_experiment("x", "quickstart", some_summary(methods={"triplet": "Triplet", "cosface": "CosFace"}))
-    assert list(store.experiment("x").methods) == ["triplet", "cosface"]
+    assert list(store.experiment("x").rows) == ["triplet", "cosface"]
     assert len(store.starts()) == 1
     with pytest.raises(StoreError, match="holds no experiment nowhere"):
         store.experiment("nowhere")
@@ -184,7 +185,7 @@ def test_a_run_has_a_row_for_each_of_its_experiments(store):
     summary = {"methods": {"triplet": "Triplet"}}
     store.put_experiment("first", "glyphs", some_summary(title="Few trials", trials=5, **summary))
     store.put_experiment("second", "other", some_summary({"search": {"trials": 9, "searches": 2}}, **summary))
-    spec = some_spec(method=MethodSpec(name="triplet", loss=Component(name=f"./mine.py:Mine (sha256 {HASH})")))
+    spec = some_spec(method=Method(name="triplet", loss=Component(name=f"./mine.py:Mine (sha256 {HASH})")))
     store.put_fold(some_result(spec))
     runs = [some_run(run=number, fold_fingerprints=(f"training {number}",)) for number in range(3)]
     runs[0] = some_run(run=0, specs=(spec,), fold_scores=(scores(0.5),))

@@ -7,12 +7,12 @@ from protocols.datasets.splits import SplitError
 from protocols.evaluation.evaluate_run import test_data as data_of_test
 from protocols.training.train_fold import train_fold
 from results.spec.conditions import OptimizerSettings
-from results.spec.training_spec import MethodSpec
+from results.spec.method import Method
 from results.spec.trunk_spec import EmbedderSpec
 from tests.support.feature_files import WIDTH, feature_setup
 from tests.support.small_setup import COSFACE, TRIPLET
 
-PCA_ROW = MethodSpec(name="pretrained_pca", loss=None, embedder="principal_components")
+PCA_ROW = Method(name="pretrained_pca", loss=None, embedder="principal_components")
 
 
 def trained(setup, method):

@@ -6,21 +6,22 @@ from torch import nn
 
 from protocols.machine.torch_state import embed_in_chunks
 from protocols.training.train_fold import train_fold
+from results.spec.component import Component
 from results.spec.conditions import OptimizerSettings
-from results.spec.training_spec import Component, MethodSpec
+from results.spec.method import Method
 from tests.support.toys import CONTRASTIVE, PROXIES, pattern_dataset, settings, toy_fold
 
 SGD = OptimizerSettings(name="SGD", lr=0.01, weight_decay=0.0, arguments={})
-NIR = MethodSpec(
+NIR = Method(
     name="nir_proxy_anchor",
     loss=Component(name="NIRLoss", arguments={"base_loss": "proxy_anchor", "num_classes": "$num_classes"}),
     samples_per_class=2,
     loss_lr=0.01,
 )
-CCP = MethodSpec(
+CCP = Method(
     name="c1_ccp", loss=Component(name="CCPLoss", arguments={"base_loss": "c1"}), samples_per_class=2, loss_lr=0.01
 )
-XBM = MethodSpec(
+XBM = Method(
     name="c1_xbm",
     loss=Component(name="XBMLoss", arguments={"base_loss": "c1", "memory_size": 16, "weight": 1.0}),
     samples_per_class=2,

@@ -9,8 +9,10 @@ from pydantic import ValidationError
 import losses
 from losses import ProxyISALoss
 from protocols.training.train_fold import train_fold
+from results.spec.component import Component
 from results.spec.conditions import OptimizerSettings, RateSchedule
-from results.spec.training_spec import Component, FoldSpec, MethodSpec
+from results.spec.method import Method
+from results.spec.training_spec import FoldSpec
 from tests.support.toys import CONTRASTIVE, PROXIES, same_weights, settings, toy_fold
 
 SGD = OptimizerSettings(name="SGD", lr=0.01, weight_decay=0.0, arguments={})
@@ -62,7 +64,7 @@ def test_gradients_are_scaled_down_by_the_norm_of_all_together(dataset, sgd_step
 @pytest.mark.parametrize("steps", [0, 3])
 def test_a_warm_up_can_be_counted_in_steps(dataset, sgd_steps, steps):
     """With a frozen trunk the optimizer sees gradients of embedder and loss only."""
-    method = PROXIES.model_copy(update={"warmup_passes": 9, "warmup_steps": steps})
+    method = PROXIES.at({"warmup.passes": 9, "warmup.steps": steps})
     train_fold(*toy_fold(dataset, method, settings(optimizer=SGD)))
     assert [grads[0] is None for _, grads in sgd_steps] == [number < steps for number in range(len(sgd_steps))]
     assert len(sgd_steps) > 3
@@ -94,7 +96,7 @@ def test_proxy_isas_memory_and_filter_start_after_two_and_three_passes(dataset, 
 
     monkeypatch.setattr(losses, "ProxyISALoss", Observed)
     loss = Component(name="ProxyISALoss", arguments={"memory_size": "$training_images"})
-    method = MethodSpec(name="m", loss=loss, samples_per_class=1, loss_lr=0.01)
+    method = Method(name="m", loss=loss, samples_per_class=1, loss_lr=0.01)
     spec, data = toy_fold(dataset, method, settings(max_epochs=4, iterations_per_epoch=7))
     assert train_fold(spec, data).result.status == "ok"
     passes = [step * 8 // len(data.train) for step in range(4 * 7)]

@@ -2,9 +2,9 @@
 
 import json
 
-from results.records.experiment_summary import ExperimentData
+from results.spec.plan import ExperimentData
 from results.store.store import Store
-from tests.support.sample_records import some_summary
+from tests.support.sample_records import changed_plan, some_summary
 
 EXPERIMENT = {
     "title": "T",
@@ -33,11 +33,15 @@ def test_a_method_with_one_planned_run_among_several_is_constant():
     runs = {"untrained": 1, "a": 3, "b": 1}
     summary = some_summary(methods=dict.fromkeys(runs, ""), reproductions=3, runs=runs)
     assert summary.constant == {"untrained", "b"}
-    assert not some_summary(reproductions=1, runs={"a": 1}).constant
+
+    def constant(runs, **changes):
+        return some_summary(methods=dict.fromkeys(runs, ""), runs=runs, **changes).constant
+
+    assert not constant({"a": 1}, reproductions=1)
     searched = {"search": {"trials": 2, "searches": 3}}
-    assert some_summary(settings=searched, reproductions=1, runs={"untrained": 1, "a": 3}).constant == {"untrained"}
+    assert constant({"untrained": 1, "a": 3}, settings=searched, reproductions=1) == {"untrained"}
     given = {"search": {"trials": 0, "searches": 3}}
-    assert not some_summary(settings=given, reproductions=1, runs={"untrained": 1, "a": 1}).constant
+    assert not constant({"untrained": 1, "a": 1}, settings=given, reproductions=1)
 
 
 def test_a_test_of_queries_against_a_gallery_says_how_many_there_are():
@@ -51,6 +55,6 @@ def test_a_test_of_queries_against_a_gallery_says_how_many_there_are():
 def test_a_method_that_knows_the_test_images_is_compared_with_no_other():
     summary = some_summary(methods={"a": "A", "b": "B"}, runs={"a": 1, "b": 1})
     assert list(summary.compared) == ["a", "b"]
-    marked = summary.model_copy(update={"transductive": ("b",)})
+    marked = changed_plan(summary, transductive=["b"])
     assert list(marked.compared) == ["a"]
     assert marked.left_out["b"].note.startswith("Knows the test images")
