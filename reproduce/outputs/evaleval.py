@@ -21,6 +21,9 @@ from results.answer.question import Question
 SCHEMA = "0.2.1"
 
 _LIBRARY = "metric-learning-reproductions"
+_UNKNOWN = {"deployment_type": "unknown", "model_availability": "unknown"}
+"""Details that later versions of the schema ask for."""
+
 _METHODS = {
     "search": "Student's t over searches; variance pooled over methods, or the method's own if larger",
     "run": "Student's t over runs; variance pooled over methods, or the method's own if larger",
@@ -84,7 +87,7 @@ def _record(
             "evaluator_relationship": "third_party" if own else "other",
         },
         "eval_library": {"name": _LIBRARY, "version": version() or "unknown"},
-        "model_info": {"name": found.titles[key], "id": key},
+        "model_info": {"name": found.titles[key], "id": key, "additional_details": _UNKNOWN},
         "evaluation_results": [
             {
                 "evaluation_name": name,
