@@ -259,7 +259,7 @@ def _scores(found: Account) -> None:
     free = [
         name
         for name in table.columns
-        if name not in found.claimed and name != found.reading.best_of and name.casefold() not in STATE
+        if name not in (*found.claimed, found.reading.best_of, ROW) and name.casefold() not in STATE
     ]
     counts = {name: numbers_of(table[name]) for name in free if not pd.api.types.is_bool_dtype(table[name])}
     numbers = [name for name, own in counts.items() if own["value"].notna().any() and 2 * own["text"].mean() <= 1]

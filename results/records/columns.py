@@ -164,13 +164,13 @@ def is_setting(name: str) -> bool:
 
 
 def _are_row_numbers(column: pd.Series) -> bool:
-    """Tell whether a column without a name counts rows from 0 or 1, also of several files one after the other."""
+    """Tell whether a column without a name counts rows, also those of several files one after the other."""
     texts = texts_of(column)
     if not texts.any():
         return True
     numbers = pd.to_numeric(texts, errors="coerce")
     steps = numbers.diff().fillna(1)
-    return bool(numbers.notna().all() and ((steps == 1) | numbers.isin([0, 1])).all() and numbers.iloc[0] in (0, 1))
+    return bool(numbers.notna().all() and ((steps == 1) | numbers.isin([0, 1])).all())
 
 
 def tidy(table: pd.DataFrame) -> pd.DataFrame:

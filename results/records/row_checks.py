@@ -16,6 +16,7 @@ from results.records.columns import (
     DECLARED,
     NOTES,
     REPEAT,
+    ROW,
     RUN,
     STATE,
     SWEEP,
@@ -93,7 +94,7 @@ def _is_unexplained(found: Account, name: str, cells: pd.Series) -> bool:
         return False
     if low == SWEEP or is_setting(name):
         return True
-    if name not in found.others:
+    if name == ROW or name not in found.others:
         return bool(cells.duplicated().any())  # Names of runs and of files are all different.
     whole = not cells.str.contains(".", regex=False).any()
     if whole and not found.repeats and 2 * cells.nunique() < len(cells):

@@ -181,6 +181,29 @@ def test_what_trackers_and_spreadsheets_write_is_read():
     assert one(kept("value_only.csv")).claims == {("B", "A")}
     indexed = kept("value_only.csv").rename_axis(None).reset_index(names="").astype(str)
     assert one(indexed).claims == {("B", "A")}, "a column of row numbers without a name"
+    chosen = indexed.assign(**{"": ["3", "5", "9", "12", "20", "21"]})
+    assert one(chosen).claims == {("B", "A")}, "of rows that were chosen"
+    with pytest.raises(ScoresError, match="row name varies within A"):
+        audit(indexed.assign(**{"": ["81", "251", "451"] * 2}))
+
+
+def test_lengths_without_a_name_are_no_runs_of_a_wide_table():
+    text = ",mlp,fcn\n81,5.4,3.3\n251,4.1,1.6\n451,4.5,2.3\n"
+    (found,) = audit(table_of_text(text).rename(columns={"": "Unnamed: 0"}), Reading(wide=True)).answers.values()
+    assert found.question.unit == "dataset"
+    assert not found.claims
+    numbered = "d," + ",".join(map(str, range(5))) + "\nx," + ",".join(["0.5"] * 5) + "\n"
+    with pytest.raises(
+        ScoresError, match="the columns 0, 1, 2 and 2 more are numbered; write the names of the methods"
+    ):
+        audit(table_of_text(numbered), Reading(wide=True))
+
+
+def test_a_size_that_differs_within_a_method_is_no_score_and_its_rows_are_no_runs():
+    rows = [f"{name},{size},{70 + at + size / 100}" for at, name in enumerate("ABC") for size in (224, 288, 384)]
+    rows[1] = rows[1].replace("288", "256")
+    with pytest.raises(ScoresError, match="img_size varies within A"):
+        audit(table_of_text("\n".join(["model,img_size,top1", *rows])), Reading(score="top1"))
 
 
 def test_the_last_epoch_and_one_value_of_a_column_are_taken_where_asked():
