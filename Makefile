@@ -69,13 +69,13 @@ docs/images/%.svg: docs/images/%.dot
 # On a GPU, in at most 9 minutes. Installs nothing: packaging/gpu_machine.sh is for machines without
 # network, and a machine that has all packages needs no $(VENV).
 bench-gpu:
-	$(or $(wildcard $(RUN)),$(PYTHON)) -m tests.benchmarks.gpu $(ARGS)
+	$(or $(wildcard $(RUN)),$(PYTHON)) -m benchmarks.gpu $(ARGS)
 
 # Simulates tables for some minutes; writes calibration.json, board_calibration.json and paired_calibration.json in results/measured.
 calibrate: $(VENV)/dev.stamp
-	$(RUN) -m tests.benchmarks.calibration $(ARGS)
-	$(RUN) -m tests.benchmarks.board_calibration
-	$(RUN) -m tests.benchmarks.paired_calibration
+	$(RUN) -m benchmarks.calibration $(ARGS)
+	$(RUN) -m benchmarks.board_calibration
+	$(RUN) -m benchmarks.paired_calibration
 
 # One that was begun and not finished has no pip. One that you made yourself stays, if its Python is new enough.
 $(VENV)/made.stamp:
@@ -83,7 +83,7 @@ $(VENV)/made.stamp:
 		echo "$(VENV) was begun and not finished; it is made anew"; rm -rf $(VENV); fi
 	@python="$(PYTHON)"; [ -e $(VENV) ] && python=$(RUN); \
 		"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo "error: $$python is older than Python 3.11; install a newer one and name it: make PYTHON=python3.12" \
+		{ echo "error: $$python is missing or older than Python 3.11; install a newer one and name it: make PYTHON=python3.12" \
 		"(remove $(VENV) first, if there is one)"; exit 2; }
 	@[ -e $(VENV) ] || $(PYTHON) -m venv $(VENV) || \
 		{ rm -rf $(VENV); echo "error: $(PYTHON) cannot make $(VENV); on Debian and Ubuntu: apt install python3-venv"; exit 2; }

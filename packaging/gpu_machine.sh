@@ -45,5 +45,5 @@ Take both to the machine, and run the line below in the tree. Numbers are in \$O
 results/measured where OUT is not set. It takes at most 9 minutes.
 END
 cat <<END
-export REPRODUCE_COMMIT=$commit; site=\$(mktemp -d); python3 -m pip --disable-pip-version-check install --quiet --no-index --no-deps --no-compile --target "\$site" wheels/*.whl && export PYTHONPATH="\$site:\$PWD" PYTHONUNBUFFERED=1 && python3 -m tests.benchmarks.gpu --out "\${OUT:-results/measured}/bench_gpu.json"
+export REPRODUCE_COMMIT=$commit; site=\$(mktemp -d); python3 -m pip --disable-pip-version-check install --quiet --no-index --no-deps --no-compile --target "\$site" wheels/*.whl && export PYTHONPATH="\$site:\$PWD" PYTHONUNBUFFERED=1 && python3 -m benchmarks.gpu --out "\${OUT:-results/measured}/bench_gpu.json"
 END

@@ -14,12 +14,13 @@ from protocols.training.build_method import RefusedError
 from results.records.records import Event, FoldResult
 from results.records.trials import Trial, best_trial, mean_of
 from results.spec.method import HyperparameterError, Method
-from results.spec.plan import Row
+from results.spec.plan import PlannedRow
 from results.spec.range import identity_of_space
 from results.spec.search_settings import SearchSettings
 from results.spec.training_spec import TRAINING_VERSION, FoldSpec
 from results.store.searches import Searches
 from results.values import canonical_json, fingerprint_of
+from results.wording import every
 
 SEARCH_VERSION = 2
 """The version of the search. Raise it when the sampler or its start changes, so that old studies are not continued."""
@@ -36,7 +37,7 @@ class Study:
         log: Where the trials are kept; None for a study that is only planned.
     """
 
-    row: Row
+    row: PlannedRow
     setup: Setup
     search: SearchSettings
     log: Searches | None = None
@@ -131,7 +132,7 @@ class Study:
                     self.log.put_trial(self.name, trial)
             finished.append(trial)
         if (best := best_trial(finished)) is None:
-            raise RefusedError(f"all {len(finished)} trials of the search failed; the last: {finished[-1].reason}")
+            raise RefusedError(f"{every(len(finished), 'trial')} of the search failed; the last: {finished[-1].reason}")
         return {**self.row.given, **best.setting}
 
     @cached_property

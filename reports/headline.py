@@ -4,7 +4,7 @@ All claims are those of the experiment's one comparison, on its primary score. W
 nothing is claimed.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 from reports.tables.differences import open_words, seen_words, wider_over_classes
@@ -15,7 +15,7 @@ from results.answer.answers import Answer
 from results.answer.compare import find_pair
 from results.answer.values import Pair
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.wording import counted, few, first_of, in_letters, joined, plural
+from results.wording import counted, few, first_of, in_letters, joined, plural, verb
 
 NAMED = 3
 """Largest number of methods or pairs that are named. More are counted."""
@@ -136,7 +136,7 @@ def _claims(found: Answer) -> Iterator[str]:
     if lost:
         largest = _points(max(lost, key=lambda pair: abs(pair.difference)), found, score=True)
         lead = f" by {largest}" if len(lost) == 1 else f", by up to {largest}"
-        yield f"{few([titles[pair.b] for pair in lost])} {_verb('beat', lost)} {title}{lead}{given}."
+        yield f"{few([titles[pair.b] for pair in lost])} {verb(len(lost), 'beat')} {title}{lead}{given}."
     if won:
         every = len(won) == len(found.question.compared) - 1 > 1
         beaten = "every other method" if every else few([titles[pair.b] for pair in won])
@@ -146,7 +146,7 @@ def _claims(found: Answer) -> Iterator[str]:
     if not won and not lost:
         decided = [pair for pair in found.pairs if pair.better]
         shown = [f"{titles[pair.better or '']} beats {titles[pair.worse or '']}" for pair in decided]
-        of = f"{len(decided)} of {counted(len(found.pairs), 'pair')} differ{given}"
+        of = f"{len(decided)} of {counted(len(found.pairs), 'pair')} {verb(len(decided), 'differ')}{given}"
         yield f"{'; '.join(shown)}{given}." if len(shown) <= NAMED else f"{of}; {title} has the {found.best_words}."
     open_pairs = [pair for pair in pairs if not pair.better and not pair.means_disagree]
     if open_pairs and (won or lost):
@@ -160,7 +160,7 @@ def _marks(found: Answer) -> str:
     if not (marked := found.may_not_recur):
         return ""
     claims = sum(bool(pair.better) or pair.size == "within" for pair in found.pairs)
-    which = "it" if claims == 1 else f"{len(marked)} of {claims} claims"
+    which = "it" if claims == 1 else f"{len(marked)} of {counted(claims, 'claim')}"
     return f" Another {in_letters(found.question.units)} searches may not show {which}."
 
 
@@ -189,10 +189,6 @@ def _points(pair: Pair, found: Answer, *, score: bool = False) -> str:
     return f"{found.difference_words(pair, size=True)}{found.question.points}{of}"
 
 
-def _verb(verb: str, subjects: Sequence[object]) -> str:
-    return verb if len(subjects) > 1 else f"{verb}s"
-
-
 def _given(found: Answer) -> str:
     """What the claims rest on, where no search was repeated."""
     words = {
@@ -201,7 +197,7 @@ def _given(found: Answer) -> str:
         "fold": " on this dataset, over its folds",
     }
     if found.question.unit == "dataset":
-        return f" over {len(next(iter(found.runs.values())))} datasets"
+        return f" over {counted(len(next(iter(found.runs.values()))), 'dataset')}"
     return words.get(found.question.unit, "") + _that_remain(found)
 
 

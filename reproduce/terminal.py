@@ -13,6 +13,8 @@ from rich.console import Console
 from rich.table import Table as TerminalTable
 from rich.text import Text
 
+from results.wording import counted
+
 if TYPE_CHECKING:
     from reports.tables.table import Cell, Table
     from results.answer.answers import Answer
@@ -86,7 +88,7 @@ def show_interim(found: Answer, rounds: int) -> None:
     """Print the methods so far, when each has some of its searches; what they show is said at the end."""
     from reports.headline import short_table
 
-    say(f"After {rounds} of {found.question.units} searches of each method:")
+    say(f"After {rounds} of {counted(found.question.units, 'search')} of each method:")
     table = short_table(found)
     output_console().print(_drawn(replace(table, rows=table.rows[:_MOST_ROWS]), short=True))
 

@@ -16,19 +16,29 @@ def verb(count: int, of_many: str) -> str:
     if count != 1:
         return of_many
     first, *rest = of_many.split(" ")
-    forms = {"are": "is", "were": "was", "have": "has", "do": "does", "can": "can"}
+    forms = {"are": "is", "were": "was", "have": "has", "do": "does"}
     return " ".join([forms.get(first, plural(first)), *rest])
+
+
+def things(count: int, thing: str) -> str:
+    """Write the singular or the plural, as it stands behind a number."""
+    return thing if count == 1 else plural(thing)
 
 
 def counted(count: int, thing: str) -> str:
     """Write a number of things, such as `1 run` or `3 searches`."""
-    return f"{count:,} {thing if count == 1 else plural(thing)}"
+    return f"{count:,} {things(count, thing)}"
+
+
+def every(count: int, thing: str) -> str:
+    """Write that all of some things are meant: `all 3 searches`, or `the only search`."""
+    return f"the only {thing}" if count == 1 else f"all {counted(count, thing)}"
 
 
 def counted_span(counts: Iterable[int], thing: str) -> str:
     """Write a range of numbers of things, such as `2 to 3 runs`, or `1 run`."""
     known = list(counts)
-    return f"{span(known, ',d', 1)} {thing if max(known) == 1 else plural(thing)}"
+    return f"{span(known, ',d', 1)} {things(max(known), thing)}"
 
 
 def capitalized(text: str) -> str:

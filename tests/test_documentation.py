@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from benchmarks.kept_tables import pages_with_tables, with_tables
 from protocols.datasets.dataset_registry import DATASETS, DatasetEntry
 from protocols.datasets.glyphs import ALPHABET
 from protocols.evaluation.evaluate_run import evaluate_run
@@ -21,7 +22,6 @@ from reproduce.run.session import open_session
 from reproduce.storage import storage_paths
 from results.spec.data_choice import EMBEDDED
 from results.store.experiment_results import MeasuredExperiment
-from tests.benchmarks.kept_tables import pages_with_tables, with_tables
 from tests.support.documentation import (
     PAGES,
     README,

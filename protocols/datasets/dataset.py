@@ -17,7 +17,7 @@ from results.spec.conditions import ImageSettings
 from results.spec.data_choice import OWN_DATA, DataChoice, samples_word
 from results.spec.training_spec import FoldSpec
 from results.values import fingerprint_of
-from results.wording import counted
+from results.wording import counted, verb
 
 
 def oddities(
@@ -150,7 +150,9 @@ def note_on_queries(listing: ImageListing, tested: Collection[int]) -> str | Non
     queries, gallery = int(np.sum(listing.is_query & counts)), int(np.sum(~listing.is_query & counts))
     alone = len(np.setdiff1d(listing.labels[counts], listing.labels[listing.is_query]))
     more = f", which has {counted(alone, 'test class')} without a query" if alone else ""
-    return f"{queries:,} queries are searched for among {gallery:,} others in the gallery{more}"
+    return (
+        f"{counted(queries, 'query')} {verb(queries, 'are')} searched for among {gallery:,} others in the gallery{more}"
+    )
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from protocols.images.packing import Progress, cached
 from protocols.images.samples import FEATURES_FILE, LabelledFeatures
 from results.spec.data_choice import FEATURES
 from results.values import fingerprint_of
+from results.wording import counted
 
 LABELS_TABLE, LABELS_FILE = "labels.csv", "labels.npy"
 _PART_BYTES = 2**26
@@ -110,7 +111,10 @@ def _given_labels(root: Path, count: int) -> tuple[Sequence[str], tuple[str, ...
     else:
         labels, names = _from_array(path), ()
     if len(labels) != count:
-        raise DataError(f"{path}: has {len(labels):,} labels for {count:,} rows of {FEATURES_FILE}; give one per row")
+        raise DataError(
+            f"{path}: has {counted(len(labels), 'label')} for {counted(count, 'row')} of {FEATURES_FILE}; give one "
+            "per row"
+        )
     return [composed(label) for label in labels], names
 
 

@@ -142,7 +142,9 @@ def without_small_classes(listing: ImageListing, least: int | None) -> tuple[Ima
     if keeps.all():
         return listing, rows
     names = np.asarray(listing.class_names, dtype=object)
-    left = part_of(listing, rows, named("class", names[~keeps].tolist(), f"with fewer than {least} images"))
+    left = part_of(
+        listing, rows, named("class", names[~keeps].tolist(), f"with fewer than {counted(least or 1, 'image')}")
+    )
     given = None if listing.given_trainval is None else int(keeps[: listing.given_trainval].sum())
     labels = np.cumsum(keeps)[left.labels].astype(np.int64) - 1
     return replace(left, class_names=tuple(names[keeps]), labels=labels, given_trainval=given), rows

@@ -22,6 +22,7 @@ from protocols.datasets.dataset import Dataset
 from protocols.datasets.folder import walk
 from protocols.datasets.listing import DataError, ImageListing
 from protocols.images.packed_images import LabelledImages, PackedImages
+from results.wording import counted
 
 CAR_NAMES = tuple(Path(__file__).with_name("cars196_names.txt").read_text(encoding="utf-8").splitlines())
 """The name of class id i at position i - 1: the order of `class_names` in the publisher's files.
@@ -231,7 +232,11 @@ def compare_counts(listing: ImageListing, published: Publication) -> list[tuple[
     rows: list[tuple[str, int | None, int | None]] = [
         ("classes", listing.n_classes, published.classes),
         ("images", len(listing.labels), published.images),
-        (f"images of the first {first} classes", int((listing.labels < first).sum()), published.trainval_images),
+        (
+            f"images of the first {counted(first, 'class')}",
+            int((listing.labels < first).sum()),
+            published.trainval_images,
+        ),
         ("training classes", trainval, first),
     ]
     if listing.is_query is not None:
@@ -245,8 +250,8 @@ def check_counts(listing: ImageListing, published: Publication) -> None:
     """Raise DataError unless the listing has all published counts; the message names the first that differs."""
     if wrong := next((row for row in compare_counts(listing, published) if row[1] != row[2]), None):
         raise DataError(
-            f"{listing.name}: {len(listing.names)} images of {listing.n_classes} classes, published are "
-            f"{published.images} of {published.classes} ({wrong[0]}: {wrong[1]} instead of {wrong[2]}); "
+            f"{listing.name}: {counted(len(listing.names), 'image')} of {counted(listing.n_classes, 'class')}, "
+            f"published are {published.images} of {published.classes} ({wrong[0]}: {wrong[1]} instead of {wrong[2]}); "
             "complete the download, or use --subset if this is a part on purpose"
         )
 

@@ -84,8 +84,8 @@ def table_of(path: Path, columns: Sequence[str]) -> dict[str, list[str]]:
     for number, cells in rows:
         if len(cells) != len(header):
             raise DataError(
-                f"{path}: line {number} has {len(cells)} cells, and the first line names {len(header)} columns; give "
-                "every line as many cells"
+                f"{path}: line {number} has {counted(len(cells), 'cell')}, and the first line names "
+                f"{counted(len(header), 'column')}; give every line as many cells"
             )
         if empty := [name for name in found if not cells[header.index(name)]]:
             raise DataError(f"{path}: line {number} has no {empty[0]}; give one to every row")

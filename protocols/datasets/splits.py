@@ -89,7 +89,7 @@ def mlrc_split(n_classes: int, trainval: int | None = None) -> ClassSplit:
     else:
         if not FOLDS * LEAST <= trainval <= n_classes - LEAST:
             raise SplitError(
-                f"{trainval} of {n_classes} classes for training and validation: the split needs at least "
+                f"{trainval} of {counted(n_classes, 'class')} for training and validation: the split needs at least "
                 f"{FOLDS * LEAST} of them, so that every fold has {LEAST} for validation, and {LEAST} others for the "
                 f"test; {_REMEDY}"
             )

@@ -22,7 +22,7 @@ from results.records.trials import Trial
 from results.spec.range import Range
 from results.spec.search_settings import SamplerSettings
 from results.values import derive_seed
-from results.wording import first_line
+from results.wording import counted, first_line
 
 _HUB = "optunahub"
 """An optional package that loads samplers of OptunaHub."""
@@ -159,8 +159,8 @@ def try_sampler(space: Mapping[str, Range], settings: SamplerSettings, budget: i
         points = math.prod(len(each.grid(_points(settings))) for each in space.values())
         if "search_space" not in settings.arguments and points < budget:
             raise MethodError(
-                f"search.sampler: the grid has {points} points, fewer than the {budget} trials; give fewer trials, or "
-                "more `points` in search.sampler.arguments"
+                f"search.sampler: the grid has {points} points, fewer than the {counted(budget, 'trial')}; give fewer "
+                "trials, or more `points` in search.sampler.arguments"
             )
     endless = [key for key, each in space.items() if each.scale in ("linear", "log") and each.step is None]
     if settings.name == "BruteForceSampler" and endless:

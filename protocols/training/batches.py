@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from results.wording import counted
+
 STREAM_LENGTH = 100_000
 
 
@@ -30,12 +32,13 @@ def batches(
     """
     m = samples_per_class
     if m and batch_size % m:
-        raise ValueError(f"batch size {batch_size} is no multiple of {m} images per class")
+        raise ValueError(f"batch size {batch_size} is no multiple of {counted(m, 'image')} per class")
     one_pass = m * len(np.unique(labels)) if m else len(labels)
     passes = 1 if whole_passes else max(1, STREAM_LENGTH // one_pass)
     if batch_size > passes * one_pass:
         raise ValueError(
-            f"batch size {batch_size} is above {passes * one_pass}, the largest of these {len(labels)} images"
+            f"batch size {batch_size} is above {passes * one_pass}, the largest of these "
+            f"{counted(len(labels), 'image')}"
         )
     return _endless(labels, batch_size, m, seed, passes)
 

@@ -30,6 +30,7 @@ from protocols.training.build_method import RefusedError
 from protocols.trunks.embedding_model import embedding_size_of
 from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import EmbedderSpec
+from results.wording import counted
 
 Matrix = NDArray[np.float64]
 
@@ -79,7 +80,7 @@ def most_dimensions(spec: FoldSpec, images: int, width: int, samples: str = "ima
     """
     classes = len(classes_of(spec).train)
     if spec.embedder.init == "lda" and classes <= width:
-        few = f"a fold has only {classes} training classes, which have at most {classes - 1} discriminants"
+        few = f"a fold has only {counted(classes, 'training class')}, so at most {counted(classes - 1, 'discriminant')}"
         return classes - 1, few
     # The centred features of n images span at most n - 1 directions. A shrunk covariance has others too.
     if images <= width and not (spec.embedder.shrinkage and embedding_size_of(spec) == width):

@@ -25,6 +25,7 @@ from protocols.users_code.sources import explained
 from results.spec.conditions import OptimizerSettings, TrainingSettings
 from results.spec.method import Method, NetworkOptimizer, sources_of
 from results.values import derive_seed
+from results.wording import counted
 
 LARGEST_BATCH = 256
 """With larger batches a method is only built, since some losses need memory in proportion to the cube of the batch."""
@@ -186,8 +187,9 @@ class _FirstStep:
         self._check_parameters()
         if self.is_foreign and not value.isfinite().all():
             raise NothingLearnedError(
-                f"{self.name}: the loss of {len(labels)} random embeddings of {len(labels.unique())} classes is "
-                f"{value.item()}; for a batch without pairs return embeddings.sum() * 0"
+                f"{self.name}: on {counted(len(labels), 'random embedding')} of "
+                f"{counted(len(labels.unique()), 'class')} the loss is {value.item()}; for a batch without pairs "
+                "return embeddings.sum() * 0"
             )
         return embeddings.grad is not None and (self.spec.miner is not None or bool(embeddings.grad.any()))
 

@@ -25,6 +25,7 @@ from torch import Tensor, nn
 
 from results import InputError
 from results.spec.trunk_spec import PRETRAINED, WEIGHT_FILES, InputFormat
+from results.wording import counted, verb
 
 WEIGHTS_VARIABLE = "METRIC_LEARNING_WEIGHTS"
 IMAGENET, RANDOM = "imagenet", "random"
@@ -271,8 +272,9 @@ def _tensors(
     unlike = [key for key, value in tensors.items() if key not in outline or _shape(value) != outline[key].shape]
     if missing or unlike:
         raise TrunkError(
-            f"{path}: not the weights of this trunk: {len(missing)} keys are missing and {len(unlike)} are unknown or "
-            f"of another shape, the first is {[*missing, *unlike][0]}"
+            f"{path}: not the weights of this trunk: {counted(len(missing), 'key')} {verb(len(missing), 'are')} "
+            f"missing and {len(unlike)} {verb(len(unlike), 'are')} unknown or of another shape, the first is "
+            f"{[*missing, *unlike][0]}"
         )
     if encoded := [key for key, value in tensors.items() if not _is_plain(value, outline[key])]:
         first = tensors[encoded[0]]

@@ -14,7 +14,7 @@ from results.answer.answers import Answer
 from results.answer.intervals import Interval
 from results.answer.values import Pair
 from results.findings.origin import origin_findings
-from results.wording import capitalized, counted, few, joined, listed, place_words, plural, some
+from results.wording import capitalized, counted, few, joined, listed, place_words, plural, some, verb
 
 ORDER: tuple[BoardVerdict, ...] = ("consistent", "hint: same on both", "depends on the dataset", "cannot tell")
 """The verdicts, answers first."""
@@ -58,7 +58,7 @@ def ranking_table(board: Board) -> Table:
     unit = " in percent" if question.in_percent else ""
     lower = ", lower is better" if question.lower_is_better else ""
     full = Table(
-        title=f"{counted(count, 'method')} on {len(board.datasets)} datasets: {titles}",
+        title=f"{counted(count, 'method')} on {counted(len(board.datasets), 'dataset')}: {titles}",
         caption=f"{capitalized(board.score_name)}{unit}{lower}, the best mean rank first. Rank: "
         "the places that a method can have by the dataset's comparison, for all methods together at 95 %. On all: by "
         f"what every dataset shows.{f' In common: {common}.' if common else ''}",
@@ -89,17 +89,18 @@ def headline(board: Board) -> str:
     """Name the leaders: the methods that can be the best on each dataset, and the best mean rank."""
     best, rank = [board.methods[key] for key in board.best], min(board.mean_ranks.values())
     every = len(board.methods)
-    lead = f"{few(best, f'of {every} methods')} {'has' if len(best) == 1 else 'share'} the best mean rank ({rank:.1f})"
+    of = f"of {counted(every, 'method')}"
+    lead = f"{few(best, of)} {'has' if len(best) == 1 else 'share'} the best mean rank ({rank:.1f})"
     if len(best) == every:
-        lead = f"The {every} methods are tied: all have the mean rank {rank:.1f}"
+        lead = f"The {counted(every, 'method')} {verb(every, 'are')} tied: all have the mean rank {rank:.1f}"
     parts = []
     if len(board.datasets) > MOST_DATASETS:
         counts = Counter(key for one in board.datasets for key in _leaders(board, one))
         named = [f"{board.methods[key]} on {counts[key]}" for key in board.best[:1]]
-        return f"{lead}; of the {len(board.datasets)} datasets it can be the best {named[0]}."
+        return f"{lead}; of the {counted(len(board.datasets), 'dataset')} it can be the best {named[0]}."
     for dataset in board.datasets:
         leaders = [board.methods[key] for key in _leaders(board, dataset)]
-        whom = f"any of the {every} methods" if len(leaders) == every else few(leaders, f"of {every} methods")
+        whom = f"any of the {counted(every, 'method')}" if len(leaders) == every else few(leaders, of)
         parts.append(f"on {dataset.title} {whom} can be the best")
     return f"{lead}; {'; '.join(parts)}."
 
@@ -119,7 +120,7 @@ def pairs_table(board: Board, compare: str = "all", *, decided: bool = False) ->
         title="Which differences hold on all datasets?",
         caption=f"Differences of {board.score_name}{unit}, with 95 % intervals. "
         f"{_OVER_ALL if means else _OVER_TWO} Intervals and verdicts are for one row alone. * survives Holm's "
-        f"correction over the {len(pairs):,} rows.",
+        f"correction over the {counted(len(pairs), 'row')}.",
         columns=columns,
         rows=tuple(
             Row(f"{board.methods[pair.a]} − {board.methods[pair.b]}", _cells(board, pair), sign="*" if survives else "")
@@ -250,5 +251,5 @@ def _origins(board: Board) -> Iterator[str]:
         if (source := dataset.source) is None:
             continue
         found = list(dict.fromkeys(record.provenance.commit[:12] for record in source.measured.records))
-        commits = f"commit {listed(found)}" if len(found) < 3 else f"{len(found)} commits"
+        commits = f"commit {listed(found)}" if len(found) < 3 else f"{counted(len(found), 'commit')}"
         yield f"{dataset.title}: {source.name} from {source.place}, {commits}, {source.budget}."

@@ -23,7 +23,7 @@ from results.answer.answer_question import answer_frame
 from results.answer.answers import Answer
 from results.findings.experiment import answer_of
 from results.spec.data_choice import OWN_DATA
-from results.spec.plan import Row
+from results.spec.plan import PlannedRow
 from results.store.experiment_results import MeasuredExperiment
 from results.values import flat
 from results.wording import counted, distinct, listed
@@ -92,7 +92,7 @@ class Source:
         """Searches, trials and runs of each method in words."""
         summary = self.measured.summary
         searches = summary.experiment.search.searches
-        of_search = f"{searches} x {summary.trials} trials, " if summary.trials else "given settings, "
+        of_search = f"{searches} x {counted(summary.trials, 'trial')}, " if summary.trials else "given settings, "
         return f"{of_search}{counted(summary.reproductions, 'run')}" + (" each" if searches > 1 else "")
 
 
@@ -108,7 +108,7 @@ def with_all_methods(measured: MeasuredExperiment, titles: Mapping[str, str]) ->
     counts = Counter(record.method for record in measured.records)
     others = sorted(key for key, runs in counts.items() if key not in summary.rows and runs >= planned)
     experiment = summary.experiment.model_copy(update={"methods": (*summary.experiment.methods, *others)})
-    rows = summary.rows | {key: Row(key=key, title=titles.get(key, key), runs=planned) for key in others}
+    rows = summary.rows | {key: PlannedRow(key=key, title=titles.get(key, key), runs=planned) for key in others}
     records = tuple(record for record in measured.records if record.method in rows)
     added = {"experiment": experiment, "rows": rows}
     return replace(measured, summary=summary.model_copy(update=added), records=records)

@@ -25,7 +25,7 @@ from reports.figures.style import (
 )
 from results.answer.intervals import Interval
 from results.records.trials import Trial
-from results.wording import Ends, counted
+from results.wording import Ends, counted, verb
 
 IntervalUnit = Literal["search", "run"]
 """What a point is, and what an interval is over."""
@@ -128,8 +128,10 @@ def caption_of_search(trials: Sequence[Trial]) -> str:
         "too high on average. The tables show new trainings with the best setting."
     )
     if raced:
-        text += f" {raced} of {len(trials)} trials were clearly behind and got no more folds; their value is an"
-        text += " estimate."
+        text += (
+            f" {raced} of {counted(len(trials), 'trial')} {verb(raced, 'were')} clearly behind and got no more folds;"
+        )
+        text += " their value is an estimate."
     failed: dict[str, list[str]] = {}
     for trial in trials:
         if trial.state == "failed" and trial.reason is not None:

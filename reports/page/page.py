@@ -22,7 +22,7 @@ from results.findings.search import cut_offs
 from results.published.tables import published_table, published_tables
 from results.records.provenance import Provenance
 from results.values import flat
-from results.wording import capitalized, counted, in_words
+from results.wording import capitalized, counted, every, in_words, things
 
 _LEVELS = ("limit", "warning", "note")
 _FOLDER = Path(__file__).parent / "templates"
@@ -48,6 +48,8 @@ def build_page(material: Material) -> tuple[str, tuple[Drawn, ...]]:
         "duration": in_words,
         "latex": lambda text: escape_latex(text.unescape()),
         "counted": counted,
+        "every": every,
+        "things": things,
     }
     html = environment.get_template("page.html").render(
         **page_values(material, figures),

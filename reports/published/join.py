@@ -17,6 +17,7 @@ from results.answer.intervals import Interval, PublishedVerdict, published_verdi
 from results.findings.origin import origin_findings
 from results.findings.search import carried_choice
 from results.published.tables import PublishedCell, PublishedColumn, PublishedRow, PublishedTable
+from results.wording import counted, verb
 
 _DATASETS = {"cub200": "CUB200", "cars196": "Cars196", "sop": "SOP", "inshop": "In-Shop"}
 _HEADER = (
@@ -266,4 +267,5 @@ def _summary(table: ComparedTable) -> str:
     own = [cell.verdict for cell in table.cells if cell.verdict not in _NOT_COMPARED]
     run = [verdict for verdict in own if verdict != "not run"]
     counts = [f"{run.count(verdict)} {verdict}" for verdict in dict.fromkeys(run)]
-    return f"{len(run)} of {len(own)} cells that can be reproduced were run: {', '.join(counts)}."
+    of = f"{len(run)} of {counted(len(own), 'cell')} that can be reproduced {verb(len(run), 'were')} run"
+    return f"{of}: {', '.join(counts)}."

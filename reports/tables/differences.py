@@ -13,7 +13,7 @@ from results.answer.compare import find_pair
 from results.answer.pair_tests import power_words
 from results.answer.question import PAIRED, Question
 from results.answer.values import Pair
-from results.wording import counted_span, plural, score_form
+from results.wording import counted, counted_span, plural, score_form
 
 _OF_TEST = (
     *("degrees", "p", "p_better", "p_beyond", "p_equal", "smallest", "break_even", "direction", "size", "untested"),
@@ -93,8 +93,8 @@ def exceptions(question: Question) -> str:
         return "In simulations it was 8 % for 14 methods on three blocks if one varied five times as much."
     unit = "runs" if question.unit == "run" else "searches"
     return (
-        f"In simulations it was higher where one method failed in two of five {unit}, or varied five times as much as "
-        "the others."
+        "In simulations it was higher where one method varied ten times as much as the others, had two modes, or "
+        f"failed in two of five {unit}."
     )
 
 
@@ -117,7 +117,7 @@ def open_words(found: Answer, pair: Pair) -> str:
     # The interval is that of this pair alone.
     alone = pair.interval is not None and not pair.interval[0] <= 0 <= pair.interval[1]
     family = found.gains if pair in found.gains else found.pairs
-    corrected = f", corrected for {len(family)} comparisons" if alone else ""
+    corrected = f", corrected for {counted(len(family), 'comparison')}" if alone else ""
     seen = seen_words(found, [pair])
     return pair.untested or f"cannot tell{corrected}{f'; {seen}' if seen else ''}"
 

@@ -171,7 +171,7 @@ def _score_cell(found: Answer, scores: _Scores, key: str, own: Sequence[RunRecor
         note = ", ".join([*filter(None, [note]), *ranges])
     if scores.variant == "last_epoch":
         known = sum(run.last_epoch is not None for run in own)
-        note = f"({known} of {len(own)} runs)" if 0 < known < len(own) else ""
+        note = f"({known} of {counted(len(own), 'run')})" if 0 < known < len(own) else ""
     leads = is_primary and key in found.leading
     return measured_cell(scores.intervals.get(key), scores.form, leads=leads, note=note)
 
@@ -223,7 +223,7 @@ def _caption(found: Answer) -> str:
     if measured := found.measured:
         first = measured.records[0]
         tested = measured.summary.tested(first.test_images)
-        of_data = f"Dataset {first.dataset}: {tested} of {first.test_classes} test classes. "
+        of_data = f"Dataset {first.dataset}: {tested} of {counted(first.test_classes, 'test class')}. "
     numbers = "Percentages" if found.question.in_percent else "Scores"
     if found.question.lower_is_better:
         numbers += ", lower is better"
@@ -238,7 +238,7 @@ def _units_words(question: Question) -> str:
     match question.unit:
         case "search":
             searches = {planned.searches for planned in question.methods.values()} - {0}
-            return "n searches" if len(searches) > 1 else f"{question.units} searches"
+            return "n searches" if len(searches) > 1 else f"{counted(question.units, 'search')}"
         case "single search":
             return "n runs of the settings that one search found"
         case "block":

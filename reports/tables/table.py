@@ -9,7 +9,7 @@ from typing import Literal
 
 from results.answer.intervals import Interval
 from results.answer.question import Question
-from results.wording import ENDLESS, MOST_DIGITS, Ends, interval_words
+from results.wording import ENDLESS, MOST_DIGITS, Ends, counted, interval_words
 
 CellKind = Literal["", "measured", "published", "verdict"]
 """Kind of a cell's value.
@@ -153,7 +153,7 @@ class Table:
     def __post_init__(self) -> None:
         for row in self.rows:
             if len(row.cells) != len(self.columns):
-                counts = f"{len(row.cells)} cells for {len(self.columns)} columns"
+                counts = f"{counted(len(row.cells), 'cell')} for {counted(len(self.columns), 'column')}"
                 raise ValueError(f"table {self.title!r}, row {row.head!r}: {counts}")
 
     @property

@@ -12,6 +12,7 @@ import typer
 from reproduce.commands.options import Format
 from reproduce.errors import InputError
 from reproduce.terminal import print_table, say
+from results.wording import counted
 
 if TYPE_CHECKING:
     from results.answer.answers import Answer
@@ -185,6 +186,6 @@ def _show(title: str, found: Answer) -> None:
     table = table_of(found)
     print_table(replace(table, notes=tuple(note for note in table.notes if note not in unit)), "terminal")
     if len(found.pairs) > _MOST_PAIRS:
-        say(f"The table of {len(found.pairs):,} pairs: --what differences --format csv, or --to FOLDER.")
+        say(f"The table of {counted(len(found.pairs), 'pair')}: --what differences --format csv, or --to FOLDER.")
     elif found.pairs:
         print_table(with_notes(differences(found), "none"), "terminal")

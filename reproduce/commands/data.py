@@ -65,7 +65,9 @@ def check(
                 choice, reading = DataChoice(name=name, root=data), bars.of("reading features")
                 opened = open_dataset(DataRequest(choice, ImageSettings(), cache, reading))
                 _check_features(opened, bars.of("scoring the test rows"))
-                return say(f"{data}: usable, {len(opened.images):,} rows of {opened.n_classes:,} classes")
+                return say(
+                    f"{data}: usable, {counted(len(opened.images), 'row')} of {counted(opened.n_classes, 'class')}"
+                )
             if data is None:
                 raise InputError(f"{name}: give the folder of its images with --data FOLDER")
             decoding = bars.of("decoding images") if decode else None
@@ -94,7 +96,7 @@ def _faults(choice: DataChoice, entry: DatasetEntry, folder: Path, decoding: Pro
         show_rows(choice.name, ("", "found", "published"), rows, right={"found", "published"})
         differing = [what for what, here, there in counts if here != there]
     left, found, oddities = check_images(listing, choice.min_images, choice.skip_broken_images, decoding)
-    say(f"{choice.name}: {len(left.names):,} images of {counted(len(left.class_names), 'class')}")
+    say(f"{choice.name}: {counted(len(left.names), 'image')} of {counted(len(left.class_names), 'class')}")
     for phrase in left.left_out:
         say(f"left out: {phrase}")
     if oddities:
@@ -125,10 +127,11 @@ def _say_split(listing: ImageListing, width: int | None = None) -> ClassSplit:
     split = listing.split("mlrc")
     counts, fold = np.bincount(listing.labels, minlength=listing.n_classes), split.folds[0]
     fewest = min(int(counts[list(each.train)].sum()) for each in split.folds)
+    samples = int(counts[list(split.test)].sum())
     say(
-        f"a run tests {len(split.test):,} classes ({int(counts[list(split.test)].sum()):,} samples); a fold trains on "
-        f"{len(fold.train):,} classes and validates on {len(fold.validation):,}, with {fewest:,} training samples at "
-        "least",
+        f"a run tests {counted(len(split.test), 'class')} ({counted(samples, 'sample')}); a fold trains on "
+        f"{counted(len(fold.train), 'class')} and validates on {len(fold.validation):,}, with "
+        f"{counted(fewest, 'training sample')} at least",
     )
     if queries := note_on_queries(listing, split.test):
         say(queries)
@@ -166,7 +169,7 @@ def _check_features(dataset: Dataset, scoring: Progress) -> None:
         say(f"the data have {oddities}")
     tested = test_data(dataset, split)
     if len(tested.images) >= _MANY_ROWS:
-        say(f"comparing {len(tested.images):,} test rows with one another, which can take minutes")
+        say(f"comparing {counted(len(tested.images), 'test row')} with one another, which can take minutes")
     found = {name: 100 * one.mean for name, one in scores(raw_rows(tested), tested, scoring).items()}
     say(
         f"the features as given have P@1 {found['precision_at_1']:.1f} % and MAP@R {found['map_at_r']:.1f} % on these "

@@ -17,6 +17,7 @@ from reproduce.commands.options import (
 )
 from reproduce.errors import InputError
 from reproduce.terminal import say, show_rows
+from results.wording import counted
 
 
 def evaluate(
@@ -73,7 +74,7 @@ def evaluate(
     show_rows(str(data or name), ("metric", "score", "±"), rows, right=("score", "±"))
     count, classes = len(tested.images), len(set(tested.images.labels.tolist()))
     interval = "± is half the 95 % interval over these classes, short where they are alike"
-    say(f"{count:,} samples of {classes:,} classes; {interval}")
+    say(f"{counted(count, 'sample')} of {counted(classes, 'class')}; {interval}")
     for phrase in dataset.left_out:
         say(f"left out: {phrase}")
     if queries := note_on_queries(dataset, tested.images.labels):

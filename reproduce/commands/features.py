@@ -13,6 +13,7 @@ from reproduce.commands.options import STORE, Cache, Device, MinImages, Skip, We
 from reproduce.errors import InputError
 from reproduce.storage import storage_paths
 from reproduce.terminal import say
+from results.wording import counted
 
 app = typer.Typer(name="features", help="Compute features of images.", no_args_is_help=True)
 
@@ -68,7 +69,8 @@ def extract(
     for phrase in featured.left_out:
         say(f"left out: {phrase}")
     say(
-        f"{to}: {len(featured.names):,} rows of {features.width} features, {featured.n_classes:,} classes, from {name}",
+        f"{to}: {counted(len(featured.names), 'row')} of {features.width} features, "
+        f"{counted(featured.n_classes, 'class')}, from {name}",
     )
     say(
         f"next: data check features --data {to}; then compare losses with what needs no training: methods: [untrained, "

@@ -21,7 +21,7 @@ from reproduce.commands.options import (
     with_choices,
 )
 from reproduce.terminal import say, show_rows
-from results.wording import in_words
+from results.wording import counted, in_words
 
 if TYPE_CHECKING:
     from protocols.datasets.splits import FoldClasses
@@ -115,7 +115,7 @@ def expectation(
     """Say how many trainings there are, how many are in the store, and by a rate how long the others take at most."""
     trainings, to_do = sum(method.trainings for method in plans), sum(method.to_do for method in plans)
     most = "at most " if search.racing or search.until_decided else ""
-    counts = f"{most}{trainings:,} trainings, {trainings - to_do:,} in the store"
+    counts = f"{most}{counted(trainings, 'training')}, {trainings - to_do:,} in the store"
     if not to_do:
         return f"{counts}; nothing is left to do"
     if rate is None:

@@ -23,7 +23,7 @@ from reproduce.commands.options import (
 from reproduce.commands.plan import expectation, plans_of
 from reproduce.errors import WorkFailedError
 from reproduce.terminal import say
-from results.wording import in_words
+from results.wording import counted, in_words
 
 if TYPE_CHECKING:
     from reproduce.run.run_experiment import Finished
@@ -91,7 +91,7 @@ def run(
             made += finished.made
             if finished.answer.decided or finished.failed:
                 break
-        done = f"{made} trainings made in {in_words(time.perf_counter() - started)}"
+        done = f"{counted(made, 'training')} made in {in_words(time.perf_counter() - started)}"
         _say_end(session, finished, f"{done}, {finished.found} found in the store")
         methods += len(session.plan.rows)
         failed |= {f"{session.name}, {key}": str(error) for key, error in finished.failed.items()}
@@ -110,7 +110,7 @@ def _say_end(session: Session, finished: Finished, done: str) -> None:
     show_answer(finished.answer)
     if session.experiment.search.until_decided:
         outcome = "decided" if finished.answer.decided else "not decided"
-        say(f"{outcome} after {session.experiment.search.searches} searches of each method")
+        say(f"{outcome} after {counted(session.experiment.search.searches, 'search')} of each method")
     say(done)
     files = [*table_files(session).values()]
     say(f"tables ({', '.join(file.suffix for file in files)}): {files[0].with_suffix('')}")

@@ -16,7 +16,7 @@ from reproduce.errors import InputError
 from results.spec.conditions import TrainingSettings
 from results.spec.experiment_spec import Experiment, Variant
 from results.spec.method import LOSS_LR, NETWORK_LR, HyperparameterError, Method
-from results.spec.plan import Recipe, Row
+from results.spec.plan import PlannedRow, Recipe
 from results.spec.range import Range, middle_of
 from results.spec.trunk_spec import EmbedderSpec
 
@@ -56,14 +56,14 @@ def variant_card(variant: Variant) -> Card:
 
 def open_card(
     card: Card, dataset: str = "", bounds: BoundsChoice = "widened", batch_size: int = TrainingSettings().batch_size
-) -> Row:
+) -> PlannedRow:
     """Return the card's method with its default settings and its search space on a dataset.
 
     The empty string in place of a dataset gives the general ranges. The batch size stands for `$batch_size` in ranges.
     """
     fixed = card.fixed_on(dataset)
     ranges = {key: one.on(dataset, bounds).whole(batch_size) for key, one in card.search.items() if key not in fixed}
-    return Row(key=card.key, title=card.title, method=card.method.at(fixed), ranges=ranges)
+    return PlannedRow(key=card.key, title=card.title, method=card.method.at(fixed), ranges=ranges)
 
 
 def _check_embedder(card: Card) -> None:
@@ -91,7 +91,7 @@ def _recipe(method: Method, ranges: Mapping[str, Range], facts: LossFacts) -> Re
     )
 
 
-def open_method(experiment: Experiment, card: Card) -> Row:
+def open_method(experiment: Experiment, card: Card) -> PlannedRow:
     """Return a card's method as a row of an experiment, with the experiment's settings and ranges."""
     given = given_hyperparameters(experiment, card)
     ranges = {target: one for target, one in _ranges(experiment, card).items() if target not in given}
@@ -112,7 +112,7 @@ def open_method(experiment: Experiment, card: Card) -> Row:
             f"method {card.key!r} acts on validation scores, which the final training of protocol standard does not "
             "have; use protocol mlrc"
         )
-    return Row(
+    return PlannedRow(
         key=card.key,
         title=card.title,
         method=with_versions(method, names),

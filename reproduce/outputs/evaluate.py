@@ -23,7 +23,7 @@ from results.records.artifacts import read_contents
 from results.spec.conditions import ImageSettings
 from results.spec.data_choice import samples_word
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.wording import first_line
+from results.wording import counted, first_line
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,9 @@ class ExportedModel:
         seen = read_contents(self.seen)
         again = tested[tested["sha256"].isin(set(seen["sha256"]) - {""})]
         classes = set(again["class"])
-        known = f"the model was trained or chosen on {len(again):,} of these {word}, of {len(classes):,} classes"
+        known = (
+            f"the model was trained or chosen on {len(again):,} of these {word}, of {counted(len(classes), 'class')}"
+        )
         if classes:
             yield f"{known}, so the scores are too high"
         if named := (set(tested["class"]) & set(seen["class"])) - classes:

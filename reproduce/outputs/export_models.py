@@ -40,7 +40,7 @@ from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.training_spec import FoldSpec, sources_of_training
 from results.store.experiment_results import MeasuredExperiment
 from results.store.store import Store
-from results.wording import counted, percent
+from results.wording import counted, every, percent
 
 _MODELS = {"separated": "single models", "concatenated": "joined models"}
 
@@ -71,8 +71,8 @@ def export_model(store: Store, run: StoredRun, folds: Sequence[int], folder: Pat
     if others:
         description["test"] = run.record.concatenated.model_dump()
         description["note"] = (
-            f"The ensemble of the {len(specs)} folds' models of {run.called}: it concatenates their normalised "
-            "embeddings. The table's concatenated scores are those of this model."
+            f"The ensemble of {counted(len(specs), 'model')} of {run.called}, one per fold: it concatenates their "
+            "normalised embeddings. The table's concatenated scores are those of this model."
         )
     else:
         description["note"] = (
@@ -272,13 +272,14 @@ def fit_model(
     dataset.contents.to_csv(folder / SEEN, index=False, columns=["class", "sha256"])
     weights = [weights_with_trunk(spec, trained.weights)]
     difference = write_portable([spec], weights, description, folder, onnx=onnx)
-    of_what = f"all {classes} classes ({samples:,} {samples_word(like.dataset)})"
+    of_what = f"{every(classes, 'class')} ({samples:,} {samples_word(like.dataset)})"
     if like.method.loss is None:
         return f"the setting of search {run.record.search + 1}, computed from {of_what}; nothing is trained", difference
     said = (
         f"the setting of search {run.record.search + 1}, trained on {of_what} for {counted(epochs, 'epoch')}: the mean "
-        f"of the epochs that its {len(kept)} trainings kept ({min(kept)} to {max(kept)})"
+        f"of the epochs that its {counted(len(kept), 'training')} kept ({min(kept)} to {max(kept)})"
     )
     if worse := sum(not one.beats_untrained for one in trainings):
-        said += f"; {worse} of its {len(trainings)} trainings did not beat the untrained network (`--method untrained`)"
+        of_its = f"{worse} of its {counted(len(trainings), 'training')}"
+        said += f"; {of_its} did not beat the untrained network (`--method untrained`)"
     return said, difference

@@ -73,7 +73,7 @@ def _stamp(fingerprint: str, store: Store) -> str:
 
 def _last_line(page_folder: Path, stamp: str) -> str:
     figures = [path for path in (page_folder / "figures").iterdir() if path.suffix in _FIGURES]
-    return f"<!-- drawn from {stamp} with {len(figures)} files of figures -->\n"
+    return f"<!-- drawn from {stamp}; files of figures: {len(figures)} -->\n"
 
 
 def gather(name: str, fingerprint: str, store: Store, found: Answer | None = None) -> Material:

@@ -134,7 +134,9 @@ def full_gpu(error: BaseException, device: str, sharing: int) -> InputError:
     """Return the error of a task that found no memory on a GPU that so many trainings share."""
     reason = first_line(error)
     if sharing > 1:
-        return InputError(f"{device} has too little memory for {sharing} trainings ({reason}); use fewer --workers")
+        return InputError(
+            f"{device} has too little memory for {counted(sharing, 'training')} ({reason}); use fewer --workers"
+        )
     return InputError(
         f"alone on {device}, it needs more memory than is free ({reason}); end other programs on this GPU, or set "
         "training.gradient_cache, training.precision: amp or a smaller training.batch_size"

@@ -32,6 +32,7 @@ from results.records.records import FoldResult, RunRecord
 from results.records.trials import Trial, mean_of
 from results.spec.method import HyperparameterError
 from results.spec.range import Range
+from results.wording import counted
 
 _LOG = logging.getLogger(__name__)
 
@@ -141,7 +142,7 @@ class Objective:
                 trial.set_user_attr("trainings", [fold.fingerprint for fold in folds])
                 trial.report(fold.objective, len(folds) - 1)
                 if len(folds) < len(jobs) and trial.should_prune():
-                    raise optuna.TrialPruned(f"pruned after {len(folds)} of {len(jobs)} folds")
+                    raise optuna.TrialPruned(f"pruned after {len(folds)} of {counted(len(jobs), 'fold')}")
         return mean_of([fold.objective for fold in folds])
 
     def test(self, setting: Mapping[str, JsonValue], name: str) -> list[RunRecord]:

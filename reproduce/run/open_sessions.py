@@ -33,7 +33,7 @@ from results.spec.range import Range, corners, middle_of
 from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import NO_TRUNK
 from results.store.versions import versions
-from results.wording import counted, listed
+from results.wording import counted, listed, verb
 
 _OF_THIS_MACHINE = (MemoryError, OSError, RuntimeError)
 """What says something about this machine only; another one may train."""
@@ -172,7 +172,10 @@ def _discriminants(spec: FoldSpec) -> tuple[str, ...]:
     asked, size = spec.conditions.embedding_size, embedding_size_of(spec)
     if spec.embedder.init != "lda" or (asked is not None and asked <= size):
         return ()
-    return (f"{size + 1} training classes have {size} discriminants, so its embeddings have no more dimensions",)
+    return (
+        f"{counted(size + 1, 'training class')} {verb(size + 1, 'have')} {counted(size, 'discriminant')}, so its "
+        "embeddings have no more dimensions",
+    )
 
 
 def _try_there(sources: Mapping[str, UsersSource], *first_step: Any) -> tuple[str, ...]:

@@ -133,7 +133,7 @@ class RunProgress(Progress):
         done = self.made[method] + self.found[method]
         # A log gets a line per trial or run, not per training.
         is_whole = job.spec.checkpoint_epoch is not None or done % self.folds == 0
-        note = f"{phase}, {done} of {self.totals[method]} trainings"
+        note = f"{phase}, {done} of {counted(self.totals[method], 'training')}"
         if best.best_map_at_r is not None:  # Without validation classes there is none.
             note += f", best fold's validation MAP@R {best.best_map_at_r:.4f} (untrained {best.untrained_map_at_r:.4f})"
         self._note(method, note, log=not from_store and is_whole)

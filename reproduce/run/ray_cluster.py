@@ -148,7 +148,7 @@ def room_in(nodes: Sequence[dict[str, Any]], device: str, workers: int | None, c
         return Room("cuda", min(wanted, at_most), sharing, GPU_THREADS)
     by_cores = sum(int(each.get("CPU", 0)) // cpu_threads for each in amounts)
     if device == "cuda" or not by_cores:
-        needs = f"{GPU_THREADS} cores and a GPU" if device == "cuda" else counted(cpu_threads, "core")
+        needs = f"{counted(GPU_THREADS, 'core')} and a GPU" if device == "cuda" else counted(cpu_threads, "core")
         raise InputError(f"--ray: no node of the cluster has {needs} for a training on {device.replace('auto', 'cpu')}")
     return Room("cpu", workers or by_cores, 0, cpu_threads)
 

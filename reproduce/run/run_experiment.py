@@ -32,7 +32,7 @@ from results.records.artifacts import contents_path
 from results.spec.data_choice import samples_word
 from results.spec.experiment_spec import AMOUNTS, UNNAMED_SETTINGS, is_among
 from results.store.experiment_results import MeasuredExperiment
-from results.wording import counted
+from results.wording import counted, verb
 
 
 def interim_looks(session: Session) -> tuple[str, ...]:
@@ -160,8 +160,8 @@ def _say_start(session: Session, executor: Executor) -> None:
     split = setup.split
     fold = split.folds[0]
     say(
-        f"{dataset.name}: {len(dataset.images)} {samples_word(dataset.name)} of {dataset.n_classes} classes; "
-        f"{len(fold.train)} train, {len(fold.validation)} validation, {len(split.test)} test classes; "
+        f"{dataset.name}: {len(dataset.images)} {samples_word(dataset.name)} of {counted(dataset.n_classes, 'class')}; "
+        f"{len(fold.train)} train, {len(fold.validation)} validation, {counted(len(split.test), 'test class')}; "
         f"data {dataset.fingerprint[:12]}"
     )
     say("Validation scores below are of validation classes; the test classes are others.")
@@ -181,7 +181,8 @@ def notes_on_data(session: Session) -> list[str]:
     findings = data_findings(session.experiment, session.plan.data, split_file=dataset.is_split_given)
     notes = [finding.text for finding in findings]
     if nested := [name for name in dataset.class_names if dataset.name == "folder" and "/" in name]:
-        notes.append(f"{len(nested)} classes are nested folders, named by their whole path, such as {nested[0]}")
+        are = f"{counted(len(nested), 'class')} {verb(len(nested), 'have')}"
+        notes.append(f"{are} the whole path of a nested folder as name, such as {nested[0]}")
     if queries := note_on_queries(dataset, session.setup.split.test):
         notes.append(queries)
     return notes

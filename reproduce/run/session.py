@@ -32,7 +32,7 @@ from results.spec.conditions import Conditions
 from results.spec.data_choice import DrawnSplit, samples_word
 from results.spec.experiment_spec import Experiment
 from results.spec.method import LOSS_LR, NETWORK_LR, Method
-from results.spec.plan import ExperimentData, Plan, Row
+from results.spec.plan import ExperimentData, Plan, PlannedRow
 from results.spec.range import Range, within_budget
 from results.spec.search_settings import LOOKS, SearchSettings
 from results.spec.trunk_spec import NO_TRUNK
@@ -98,7 +98,7 @@ class Session:
         return self._studies[log]
 
 
-def _with_defaults(rows: Mapping[str, Row], conditions: Mapping[str, Conditions]) -> dict[str, Row]:
+def _with_defaults(rows: Mapping[str, PlannedRow], conditions: Mapping[str, Conditions]) -> dict[str, PlannedRow]:
     """Add a row with the card's own settings for every row that is searched. Its search tries them first."""
     searched, defaults = dict(rows), {}
     for key, row in rows.items():
@@ -114,7 +114,7 @@ def _with_defaults(rows: Mapping[str, Row], conditions: Mapping[str, Conditions]
     return searched | defaults
 
 
-def _title(row: Row, own: Experiment) -> str:
+def _title(row: PlannedRow, own: Experiment) -> str:
     """Return the title of a row. Rows of features come from no trunk of ours, so none was left untrained."""
     return "Features as given" if row.key == "untrained" and own.conditions.trunk.name == NO_TRUNK else row.title
 
@@ -197,7 +197,7 @@ def _check_depths(setup: Setup, experiment: Experiment) -> None:
             raise InputError(f"{metric}: the test has only {references} references, so every query would be right")
 
 
-def _check_search(search: SearchSettings, rows: Mapping[str, Row]) -> None:
+def _check_search(search: SearchSettings, rows: Mapping[str, PlannedRow]) -> None:
     """Let the sampler propose settings of every space, and check that enqueued values are within them."""
     spaces = [within_budget(row.ranges, search.trials)[0] for row in rows.values() if row.ranges]
     known = {target for space in spaces for target in space}
@@ -264,7 +264,7 @@ def data_of(setup: Setup) -> ExperimentData:
     )
 
 
-def check_components(setup: Setup, row: Row) -> None:
+def check_components(setup: Setup, row: PlannedRow) -> None:
     """Check that there are enough images, classes and features for a closed form or for the embedder's start.
 
     A training or test would notice too, but only after the features of all images are computed.

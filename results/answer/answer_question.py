@@ -20,7 +20,7 @@ from results.records.frame import EMBEDDING_KINDS
 from results.records.read_scores import read_scores
 from results.records.scores_table import ReadScores
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.wording import some
+from results.wording import counted, some
 
 
 def answer(frame: pd.DataFrame, question: Question) -> Answer:
@@ -40,7 +40,9 @@ def answer(frame: pd.DataFrame, question: Question) -> Answer:
     own = {name: getattr(question, name) for name in ("score", "method", "paired", "scale", "lower_is_better")}
     read = read_scores(frame, Reading(**own))
     if read.repeats != "dataset" and len(several := read.frame["dataset"].unique()) > 1:
-        raise ValueError(f"there are {len(several)} datasets; ask about the rows of one of them, or use `audit`")
+        raise ValueError(
+            f"there are {counted(len(several), 'dataset')}; ask about the rows of one of them, or use `audit`"
+        )
     return answer_read(read, question)
 
 

@@ -152,7 +152,7 @@ class Answer:
         for key, own in self.values.items():
             planned = self.question.methods[key]
             if own.missing == "searches missing":
-                found[key] = f"{own.count} of {planned.searches} searches"
+                found[key] = f"{own.count} of {counted(planned.searches, 'search')}"
             elif own.missing == "older evaluation":
                 found[key] = "runs of an older evaluation"
             elif own.missing:

@@ -21,6 +21,7 @@ from results.wording import (
     plural,
     score_form,
     span,
+    verb,
 )
 
 NAMED = 3
@@ -112,7 +113,7 @@ def budget_finding(budget: Detectable, question: Question, seen: tuple[float, fl
     `seen` is what its pairs would have shown.
     """
     unit = "run" if budget.unit == "run" else "search"
-    given = f"{counted(budget.units, unit)} of each of {budget.methods} methods"
+    given = f"{counted(budget.units, unit)} of each of {counted(budget.methods, 'method')}"
     if budget.deviation is None:
         more = "" if budget.units > 1 else f"; 3 {plural(unit)} of each would say"
         text = f"Which differences {given} can show is not known."
@@ -121,8 +122,8 @@ def budget_finding(budget: Detectable, question: Question, seen: tuple[float, fl
     text, detail = f"{capitalized(given)} can show no difference.", []
     if smallest is not None:
         text = f"Differences below {span(seen or (smallest,))} points can stay unseen."
-        verb, power = "shows" if budget.units == 1 else "show", power_words(question.compare)
-        detail.append(f"{given} {verb} larger ones in {question.score_name} with a probability of {power}.")
+        show, power = verb(budget.units, "show"), power_words(question.compare)
+        detail.append(f"{given} {show} larger ones in {question.score_name} with a probability of {power}.")
     if budget.one_more is not None and budget.one_more < (smallest or question.largest):
         detail.append(f"One {unit} more of each would show {100 * budget.one_more:.1f} points.")
     needed = f"more than {MOST_UNITS:,} {plural(unit)}" if budget.needed is None else counted(budget.needed, unit)
@@ -190,7 +191,7 @@ def of_failed(found: Answer) -> Iterator[Finding]:
     for key, failed in found.failed.items():
         own, reached = found.values[key], listed([found.question.number(value) for value in sorted(failed)])
         way = "above" if found.question.sign < 0 else "below"
-        low = f"{'lies' if len(failed) == 1 else 'lie'} far {way} the others"
+        low = f"{verb(len(failed), 'lie')} far {way} the others"
         text = f"{found.titles[key]}: {len(failed)} of {counted(own.count, unit)} "
         others = found.question.numbers(own.units)
         text += f"{low if unit == 'run' else 'found no good setting'} ({reached}; the others {others})."
@@ -282,6 +283,7 @@ def of_looks(found: Answer) -> Iterator[Finding]:
     if level is None:
         return
     planned = f"looks were planned after {listed([str(look) for look in question.looks])}"
+    searches = counted(question.units, "search")
     outcome = "Decided" if found.decided else "Not decided"
     detail = (
         f"A verdict of this look has a level of {100 * level:.1f} %. Over all looks the level is "
@@ -291,12 +293,14 @@ def of_looks(found: Answer) -> Iterator[Finding]:
     between = search_deviation(found.searches)
     if claimed and between is not None and between.deviation > 0:
         fixed = units_for(len(question.compared), min(claimed) / between.deviation, question.compare)
-        needed = "more than can be asked for" if fixed is None else str(fixed)
+        needed = "more searches of each than can be asked for"
+        if fixed is not None:
+            needed = f"{counted(fixed, 'search')} of each"
         detail += (
             f" A fixed plan that shows the smallest of these differences, {percent(min(claimed))} points, with a "
-            f"probability of {power_words(question.compare)} takes {needed} searches of each."
+            f"probability of {power_words(question.compare)} takes {needed}."
         )
-    yield Finding("note", f"{outcome} after {question.units} searches of each method; {planned}.", "search", detail)
+    yield Finding("note", f"{outcome} after {searches} of each method; {planned}.", "search", detail)
 
 
 def unit_sentence(found: Answer) -> str:

@@ -5,7 +5,7 @@ score. The trials of the one search do not show it either: a sampler's trials de
 them again gives a fourth of the true deviation. So the deviation is assumed from the nearest record, and doubled: in
 simulations no more than 5 % of the claims are wrong as long as the true deviation is at most twice the record's.
 
-`search_deviations.csv` has the numbers of the kept records; `python -m tests.benchmarks.search_variance` writes it.
+`search_deviations.csv` has the numbers of the kept records; `python -m benchmarks.search_variance` writes it.
 """
 
 import math

@@ -14,7 +14,7 @@ from results.answer.values import Finding
 from results.records.frame import EMBEDDING_KINDS
 from results.records.records import ClassScores, RunRecord
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.wording import counted, first_of, percent
+from results.wording import counted, first_of, percent, verb
 
 RESAMPLES = 2000
 NAMED = 3
@@ -86,7 +86,8 @@ def of_classes(found: Answer) -> Iterator[Finding]:
         f"{percent(abs(pair.difference), pair.over_classes)}"
         for pair in open_ones
     ]
-    text = f"The {found.question.tested.classes} test classes are the smaller sample for {len(wider)} of "
+    classes = found.question.tested.classes
+    text = f"The {counted(classes, 'test class')} {verb(classes, 'are')} the smaller sample for {len(wider)} of "
     text += f"{counted(len(tested), 'pair')}."
     detail = f"There the interval over classes is wider than that over {unit}."
     if open_ones:

@@ -13,7 +13,7 @@ from results.answer.planning import more_for
 from results.answer.question import PAIRED
 from results.answer.values import Finding, Pair
 from results.records.columns import RUN
-from results.wording import counted, few, joined, listed, plural, some
+from results.wording import counted, few, joined, listed, plural, some, things, verb
 
 COARSE = 0.001
 """A percentage that is rounded to a tenth of a point or more is named."""
@@ -54,7 +54,8 @@ def _needed(found: Answer) -> Iterator[Finding]:
         f"{_ahead(found, pair)} takes {takes_words(found, [more_for(found, pair, abs(pair.difference))])}"
         for pair in open_ones[:NAMED]
     ]
-    more = f"; {len(open_ones) - NAMED:,} more pairs are open" if len(open_ones) > NAMED else ""
+    left = len(open_ones) - NAMED
+    more = f"; {counted(left, 'more pair')} {verb(left, 'are')} open" if left > 0 else ""
     of_each = "" if found.question.unit in PAIRED else " of each"
     text = f"{plural(found.unit_word).capitalize()}{of_each} that would show a difference of the size seen here: "
     detail = f"With a probability of {power_words(found.question.compare)}, if the true difference is as large."
@@ -108,7 +109,7 @@ def _down(number: float) -> str:
 
 def _left_out(found: Answer, missing: Mapping[str, list[int]]) -> Iterator[Finding]:
     for key, rows in missing.items():
-        shown = f"{'row' if len(rows) == 1 else 'rows'} {some([str(row) for row in rows], NAMED)}"
+        shown = f"{things(len(rows), 'row')} {some([str(row) for row in rows], NAMED)}"
         text = f"{found.titles.get(key, key)}: {counted(len(rows), 'run')} without a score, left out ({shown})."
         yield Finding("warning", text, "data", "If they failed, the mean of the others is too high.")
 
@@ -193,14 +194,14 @@ def _equal(found: Answer) -> Iterator[Finding]:
         counts = Counter(values)
         ((_, most),) = counts.most_common(1)
         if most > 2 and 2 * most > len(values) and not coarse:
-            text = f"{found.titles[key]}: {most} of {len(values)} runs have the same score."
+            text = f"{found.titles[key]}: {most} of {counted(len(values), 'run')} {verb(most, 'have')} the same score."
             yield Finding("warning", text, "data", "A copied row, or a seed without effect, counts as no new run.")
         elif len(counts) > 2 and min(counts.values()) > 1:
             text = f"{found.titles[key]}: every score is there {'twice' if most == 2 else 'several times'}."
             yield Finding("warning", text, "data", "Copied rows count as no new runs.")
     for scores, titles in seen.items():
         if len(set(scores)) > 1 and len(titles) > 1:
-            text = f"{listed(titles)} have the same {len(scores)} scores."
+            text = f"{listed(titles)} have the same {counted(len(scores), 'score')}."
             yield Finding("warning", text, "data", "One may be a copy of the other.")
 
 

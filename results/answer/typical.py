@@ -11,7 +11,7 @@ from scipy import special
 from results.answer.intervals import Interval, student_t_interval, t_quantile
 from results.answer.pair_tests import MOST_DEGREES, MeanErrors, Numbers, pool_or_own
 from results.answer.question import Planned, Question
-from results.answer.values import MethodValues, Missing, Runs
+from results.answer.values import Incomplete, MethodValues, Runs
 
 FAR, BELOW_HALF, FEW, GAP = 10.0, 3.0, 4.0, 1.5
 """A search failed if it lies more than `FAR (1 + FEW / m)` deviations below the median of its method's searches, for m
@@ -53,7 +53,7 @@ def _all_values(planned: Planned, runs: Mapping[int, list[float]]) -> MethodValu
     if planned.searches:
         complete = [values for values in runs.values() if len(values) >= planned.runs]
         units, count = [float(np.mean(values)) for values in complete], sum(map(len, complete))
-        missing: Missing | None = "searches missing" if len(units) < planned.searches else None
+        missing: Incomplete | None = "searches missing" if len(units) < planned.searches else None
     else:
         units = [value for values in runs.values() for value in values]
         count, missing = len(units), "runs missing" if len(units) < planned.runs else None

@@ -12,8 +12,8 @@ from results.answer.question import Planned
 
 Direction = Literal["a better", "b better", "cannot tell"]
 Size = Literal["beyond", "within", "cannot tell"]
-Missing = Literal["searches missing", "runs missing", "older evaluation"]
-Untested = Missing | Literal["single runs", "search not known", "fewer than 6 datasets"]
+Incomplete = Literal["searches missing", "runs missing", "older evaluation"]
+Untested = Incomplete | Literal["single runs", "search not known", "fewer than 6 datasets"]
 
 Runs = Mapping[str, Mapping[Any, list[float]]]
 """Values of one score in the runs of each search, by method and by number (or name) of the search."""
@@ -36,7 +36,7 @@ class MethodValues:
     units: tuple[float, ...]
     runs: int
     planned: Planned
-    missing: Missing | None = None
+    missing: Incomplete | None = None
     failed: tuple[float, ...] = ()
     summary: tuple[float, int] | None = None
 

@@ -25,7 +25,7 @@ from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.plan import ExperimentData, Plan, Recipe
 from results.spec.trunk_spec import NO_TRUNK
 from results.store.experiment_results import MeasuredExperiment
-from results.wording import counted, few, joined, listed, percent, span
+from results.wording import counted, few, joined, listed, percent, span, verb
 
 
 def answer_of(measured: MeasuredExperiment, compare: str | None = None) -> Answer:
@@ -86,7 +86,7 @@ def _part_of_the_budget(summary: Plan) -> Iterator[Finding]:
 def _below_untrained(found: Answer, summary: Plan) -> Iterator[Finding]:
     means = {key: interval.mean for key, interval in found.intervals.items()}
     if below := [found.titles[key] for key in means if key != "untrained" and means[key] <= means.get("untrained", -1)]:
-        named, trunk = f"{listed(below)} {'has' if len(below) == 1 else 'have'}", summary.experiment.conditions.trunk
+        named, trunk = f"{listed(below)} {verb(len(below), 'have')}", summary.experiment.conditions.trunk
         baseline = "the features as given" if trunk.name == NO_TRUNK else "the untrained trunk"
         yield Finding("warning", f"{named} no higher mean than {baseline}.", "comparison")
 
@@ -105,7 +105,7 @@ def data_findings(experiment: Experiment, data: ExperimentData | None, *, split_
     """Say what is not usual about the data; `split_file` if the user's file has the test classes."""
     name = experiment.dataset.name
     if experiment.dataset.subset:
-        part = name if data is None else f"{data.classes} classes of {name}"
+        part = name if data is None else f"{counted(data.classes, 'class')} of {name}"
         yield Finding("limit", f"A part of the dataset: {part}.", "data", "Scores on the whole of it differ.")
     if data is not None and data.left_out:
         yield Finding("note", f"Left out of the data: {'; '.join(data.left_out)}.", "data")
@@ -149,7 +149,7 @@ def _rates(rows: _Rows) -> Iterator[Finding]:
     ]
     if fixed and searched:
         text = f"Learning rates of a loss's own parameters that are not searched: {joined(fixed)}."
-        detail = f"Those of {counted(searched, 'other method')} are searched ({LOSS_LR})."
+        detail = f"Those of {counted(searched, 'other method')} {verb(searched, 'are')} searched ({LOSS_LR})."
         yield Finding("warning", text, "search", detail)
 
 

@@ -7,7 +7,7 @@ from results.answer.values import Finding
 from results.records.provenance import CUDA_GRAPHS, DECIDING_PACKAGES, NATIVE_KERNELS, Provenance
 from results.records.records import EVALUATION_VERSION, RunRecord
 from results.store.experiment_results import MeasuredExperiment
-from results.wording import listed
+from results.wording import counted, listed
 
 _PRECISIONS = {"amp": "mixed precision", "ieee": "float32 without TF32"}
 
@@ -68,7 +68,7 @@ def _differences(
     if any(origin.tree_dirty for of_kind in origins for origin in of_kind):
         yield "Some runs were made with uncommitted changes. Their commit alone is not enough to repeat them."
     if found := differing(lambda origin: origin.commit[:7]):
-        yield f"Runs were made with {len(found)} commits of the code ({listed(found)})."
+        yield f"Runs were made with {counted(len(found), 'commit')} of the code ({listed(found)})."
 
 
 def _on_cpu(name: str, origin: Provenance) -> str:

@@ -18,7 +18,7 @@ from results.spec.experiment_spec import Experiment
 from results.spec.plan import Plan
 from results.spec.search_settings import SamplerSettings
 from results.store.experiment_results import MeasuredExperiment
-from results.wording import few, joined, listed
+from results.wording import counted, every, few, joined, listed
 
 CARRIED_CHOICE = "Hyperparameters printed by a paper whose code selects on test classes carry that choice."
 
@@ -82,8 +82,10 @@ def training_findings(measured: MeasuredExperiment) -> Iterator[Finding]:
     titles, counts = measured.summary.titles, cut_offs(measured)
     cut, trained = (sum(numbers) for numbers in zip((0, 0), *counts.values(), strict=True))
     if cut:
-        share, by_method = (f"all {cut}", "") if cut == trained else (f"{cut} of {trained}", _shares(titles, counts))
-        text = f"Cut off while the validation score still rose: {share} trainings."
+        share, by_method = every(cut, "training"), ""
+        if cut < trained:
+            share, by_method = f"{cut} of {counted(trained, 'training')}", _shares(titles, counts)
+        text = f"Cut off while the validation score still rose: {share}."
         detail = f"{by_method}More epochs could raise these scores, so the speed of learning is compared as well."
         yield Finding("limit", text, "training", detail)
     for key, title in titles.items():
@@ -115,9 +117,11 @@ def _flagged(title: str, events: Sequence[Event], trainings: int) -> Iterator[Fi
         of_kind = [event for event in events if event.kind == kind]
         choosing = sum(event.choosing for event in of_kind)
         if own := len(of_kind) - choosing:
-            yield Finding("warning", f"{title}: {own} of {trainings} trainings {words}.", "training")
+            yield Finding("warning", f"{title}: {own} of {counted(trainings, 'training')} {words}.", "training")
         if choosing:
-            yield Finding("warning", f"{title}: {choosing} trainings that choose the epoch {words}.", "training")
+            yield Finding(
+                "warning", f"{title}: {counted(choosing, 'training')} that choose the epoch {words}.", "training"
+            )
 
 
 def _of_what_was_trained(experiment: Experiment) -> Iterator[Finding]:
@@ -174,7 +178,7 @@ def range_ends(measured: MeasuredExperiment) -> Iterator[RangeEnd]:
             ends = [searched.end_at(value) for value in values if isinstance(value, int | float)]
             for end, value in zip(("lowest", "highest"), searched.ends, strict=True):
                 if found := sum(one == end for one in ends):
-                    count = f" in {found} of {len(settings)} searches" if len(settings) > 1 else ""
+                    count = f" in {found} of {counted(len(settings), 'search')}" if len(settings) > 1 else ""
                     yield RangeEnd(method, f"{target} {value:g} ({end}{count})", 2 * found > len(settings))
 
 

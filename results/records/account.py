@@ -34,7 +34,7 @@ from results.records.columns import (
     spread_of,
     texts_of,
 )
-from results.wording import some
+from results.wording import some, things
 
 PREFERRED = ("concatenated_map_at_r", "map_at_r", "separated_map_at_r")
 """Scores that are compared where none is named and several are there."""
@@ -308,4 +308,4 @@ def _summary(found: Account, column: str) -> None:
 
 def rows_words(index: pd.Index) -> str:
     """Write numbers of rows, such as `rows 2, 3, 4 and 5 more`."""
-    return f"{'row' if len(index) == 1 else 'rows'} {some([str(row) for row in index], 3)}"
+    return f"{things(len(index), 'row')} {some([str(row) for row in index], 3)}"

@@ -90,7 +90,7 @@ class Recipe(Record):
         }
 
 
-class Row(Record):
+class PlannedRow(Record):
     """One row of an experiment: a method with what is searched, what is given, and how often it is trained.
 
     The store keeps what tables need. Rows that were read from it have no method, and of their ranges only those of
@@ -169,7 +169,7 @@ class Plan(Record):
     """
 
     experiment: Experiment
-    rows: dict[str, Row]
+    rows: dict[str, PlannedRow]
     data: ExperimentData | None = None
     interim_looks: tuple[str, ...] = ()
 
@@ -264,7 +264,7 @@ class Plan(Record):
         what, queries = samples_word(self.dataset), None if self.data is None else self.data.queries
         if queries is None:
             return f"{samples:,} {what}"
-        return f"{queries:,} queries among {samples - queries:,} other {what}"
+        return f"{counted(queries, 'query')} among {samples - queries:,} other {what}"
 
     @property
     def left_out(self) -> dict[str, LeftOut]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.benchmarks import gpu
+from benchmarks import gpu
 
 ROOT = Path(__file__).resolve().parents[2]
 

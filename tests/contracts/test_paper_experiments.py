@@ -15,7 +15,7 @@ from reproduce.config.method_card import Card
 from reproduce.config.open_method import load_card, open_method, variant_card
 from reproduce.run.session import setup_of
 from results.spec.experiment_spec import Experiment
-from results.spec.plan import Row
+from results.spec.plan import PlannedRow
 from results.spec.training_spec import FoldSpec
 from tests.support.labs import TrialsInMemory
 
@@ -61,7 +61,7 @@ def cards(name: str) -> tuple[Card, ...]:
 
 
 @cache
-def opened(name: str) -> dict[str, Row]:
+def opened(name: str) -> dict[str, PlannedRow]:
     return {card.key: open_method(loaded()[name], card) for card in cards(name)}
 
 

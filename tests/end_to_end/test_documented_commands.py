@@ -30,8 +30,8 @@ ADDED_OPTIONS = {
     "run my_features": ["--methods", "untrained,contrastive"],
     "run warm_up": ["--methods", "contrastive"],
     "run .*(my_loss|my_comparison)": ["--methods", "my_loss.yaml"],
-    # docs/search.md loads the study of contrastive from the latest quickstart.
-    "run quickstart .*my_loss": ["--methods", "contrastive,my_loss.yaml"],
+    # docs/search.md loads the study of Proxy-Anchor from the latest quickstart.
+    "run quickstart .*my_loss": ["--methods", "proxy_anchor,my_loss.yaml"],
     "run .*wide_angular": ["--methods", "wide_angular.yaml"],
     "run .*--searches 3": ["--searches", "2"],
     "plan folder ": ["--rate", "800"],

@@ -8,16 +8,16 @@ from pydantic import JsonValue
 from protocols.setup import Setup
 from protocols.study import Study
 from results.spec.method import Method
-from results.spec.plan import Row
+from results.spec.plan import PlannedRow
 from results.spec.range import Range
 from results.spec.search_settings import SearchSettings
 from results.store.searches import Searches
 from tests.support.labs import TrialsInMemory
 
 
-def row_of(method: Method, ranges: Mapping[str, Range] | None = None, **fields: Any) -> Row:
+def row_of(method: Method, ranges: Mapping[str, Range] | None = None, **fields: Any) -> PlannedRow:
     """A row without the numbers of its trials and runs."""
-    return Row(key=method.name, title=method.name, method=method, ranges=dict(ranges or {}), **fields)
+    return PlannedRow(key=method.name, title=method.name, method=method, ranges=dict(ranges or {}), **fields)
 
 
 def study_of(

@@ -13,7 +13,7 @@ from protocols.search.proposals import distribution_of
 from reproduce.run.session import default_setting
 from results.spec.component import Component, WeightedComponent
 from results.spec.method import Batch, HyperparameterError, LossOptimizer, Method, NetworkOptimizer
-from results.spec.plan import Row
+from results.spec.plan import PlannedRow
 from results.spec.range import Range, identity_of_space, space_of, within_budget
 from tests.support.sample_records import some_summary
 
@@ -76,7 +76,7 @@ def test_ranges_are_recorded_and_choices_are_not():
     kind = Range(scale="choice", choices=("soft", "hard"))
     row = {"key": "a", "title": "A", "ranges": {"loss.kind": kind, "loss.margin": margin}}
     plan = some_summary(methods={"a": "A"})
-    stored = plan.model_copy(update={"rows": {"a": Row.model_validate(row)}}).model_dump(mode="json")
+    stored = plan.model_copy(update={"rows": {"a": PlannedRow.model_validate(row)}}).model_dump(mode="json")
     assert stored["ranges"] == {"a": {"loss.margin": {"scale": "linear", "low": 0.0, "high": 1.0}}}
 
 

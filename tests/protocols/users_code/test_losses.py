@@ -171,7 +171,7 @@ def test_what_cannot_be_trained_is_one_line(tmp_path, name, message):
 
 @pytest.mark.parametrize(
     ("name", "got"),
-    [("FloatWithoutPairs", "got float; .*"), ("Pairs", "of 8 random embeddings of 8 classes is nan; .*")],
+    [("FloatWithoutPairs", "got float; .*"), ("Pairs", "on 8 random embeddings of 8 classes the loss is nan; .*")],
 )
 def test_a_batch_without_pairs_is_tried_where_images_are_drawn_at_random(tmp_path, name, got):
     assert within_budget(method(tmp_path, BAD, name)) == ()

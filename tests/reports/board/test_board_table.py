@@ -5,11 +5,11 @@ import re
 
 import pytest
 
+from benchmarks.kept_tables import kept_board
 from reports.board.board_table import board_page, headline, pairs_table, ranking_table
 from reports.board.boards import boards_of
 from reports.tables.formats import WRITERS
 from reports.tables.table import cell_text
-from tests.benchmarks.kept_tables import kept_board
 from tests.support.several_datasets import LEVELS, source
 
 OTHER_WAY = {"cosface": 0.58, "triplet": 0.60, "margin": 0.50}

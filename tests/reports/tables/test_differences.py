@@ -161,7 +161,7 @@ def test_one_method_is_compared_with_its_own_default(own, verdict):
     (row,) = rows(table).values()
     assert row[1:3] == [verdict, ""], "the size against the margin is not tested"
     assert "own setting, over means of complete searches" in table.caption
-    assert dict(read(table).iloc[0])["p_better"] == gain.p_better
+    assert dict(read(table).iloc[0])["p_better"] == pytest.approx(gain.p_better, rel=1e-9)
     said = "A beats A Default by 10.0 ±" if gain.better else "A is 10.0 ±"
     assert headline(found).startswith(said)
     assert comparison_lines(found) == [headline(found).removesuffix(".")]

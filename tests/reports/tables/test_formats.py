@@ -173,7 +173,7 @@ def test_markdown_has_a_cell_for_every_column(table):
     assert len(lines) == 2 + len(table.rows)
 
 
-def test_csv_of_a_filled_table_loses_no_digit():
+def test_csv_of_a_filled_table_has_twelve_digits():
     joined = filled()
     frame = pd.read_csv(io.StringIO(to_csv(published_layout(joined))))
     assert len(frame) == len(joined.cells)
@@ -183,7 +183,8 @@ def test_csv_of_a_filled_table_loses_no_digit():
             assert pd.isna([line.mean, line.low, line.high, line.n]).all()
             continue
         # In the published unit, percent.
-        assert (line.mean, line.n, line.origin) == (100 * cell.ours.mean, cell.ours.n, cell.origin)
+        assert line.mean == float(f"{100 * cell.ours.mean:.12g}")
+        assert (line.n, line.origin) == (cell.ours.n, cell.origin)
         ends = [end if end is None else pytest.approx(100 * end) for end in (cell.ours.low, cell.ours.high)]
         assert [None if pd.isna(end) else end for end in (line.low, line.high)] == ends
     assert set(frame["verdict"]) == {"inside", "below", "above", "no interval", "not run"}
@@ -299,5 +300,5 @@ def test_no_title_or_name_is_a_tag_in_markdown():
 
 
 def test_a_row_must_have_a_cell_for_every_column():
-    with pytest.raises(ValueError, match=r"table 't', row 'Triplet': 1 cells for 2 columns"):
+    with pytest.raises(ValueError, match=r"table 't', row 'Triplet': 1 cell for 2 columns"):
         Table("t", "", (Column("a"), Column("b")), (Row("Triplet", [Cell(1)]),))

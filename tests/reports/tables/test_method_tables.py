@@ -56,7 +56,7 @@ def test_costs_are_steps_of_one_model_and_seconds_of_a_run():
 def test_the_cost_of_a_step_is_that_of_the_trainings_with_their_validations():
     world = with_trainings()
     frame = read(costs(answer_of(world))).set_index("Method")
-    for key, title in world.summary.methods.items():
+    for key, title in world.summary.titles.items():
         if key not in world.runs:
             continue
         of_runs = [[world.trainings[name] for name in run.fold_fingerprints] for run in world.runs[key]]

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from benchmarks.board_calibration import FILE, consistent, simulate
 from results.answer.across_datasets import (
     error_of,
     over_datasets,
@@ -20,7 +21,6 @@ from results.answer.across_datasets import (
 )
 from results.answer.question import Planned
 from results.answer.values import MethodValues, Pair
-from tests.benchmarks.board_calibration import FILE, consistent, simulate
 from tests.support.answers import asked
 
 

@@ -5,10 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from results.answer.compare import gains_over
-from results.answer.question import Planned
-from results.store.experiment_results import FOLDER
-from tests.benchmarks.calibration import (
+from benchmarks.calibration import (
     KINDS,
     METHODS,
     SEARCHES,
@@ -18,7 +15,10 @@ from tests.benchmarks.calibration import (
     plan,
     searches_of,
 )
-from tests.benchmarks.calibration_tables import exceptions
+from benchmarks.calibration_tables import exceptions
+from results.answer.compare import gains_over
+from results.answer.question import Planned
+from results.store.experiment_results import FOLDER
 from tests.support.answers import asked
 
 RECORDED = json.loads((FOLDER / "calibration.json").read_text(encoding="utf-8"))

@@ -62,9 +62,9 @@ def test_a_mark_changes_no_verdict_and_stands_beside_it_everywhere():
     found = answer_about(AGREE, NEAR)
     (pair,) = found.pairs
     assert (pair.better, pair.may_not_recur, found.claims) == ("a", True, {("a", "b")})
-    assert headline(found) == "A beats B by 2.0 ± 0.3. Another three searches may not show it."
+    assert headline(found) == "A beats B by 2.0 ± 0.3 points of MAP@R. Another three searches may not show it."
     words = "; another three searches may not show it"
-    assert comparison_lines(found) == [f"A beats B by 2.0 ± 0.3{words}"]
+    assert comparison_lines(found) == [f"A beats B by 2.0 ± 0.3 points{words}"]
     table = differences(found)
     assert f"A better{words}" in to_markdown(table)
     assert f"A better{words}" in re.sub(r"\s+", " ", to_latex(table))

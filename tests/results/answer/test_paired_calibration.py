@@ -2,8 +2,9 @@
 
 import json
 
+from benchmarks.paired_calibration import BLOCKS, FOLDS, KINDS, METHODS, of_blocks, of_folds
+
 from results.store.experiment_results import FOLDER
-from tests.benchmarks.paired_calibration import BLOCKS, FOLDS, KINDS, METHODS, of_blocks, of_folds
 
 RECORDED = json.loads((FOLDER / "paired_calibration.json").read_text(encoding="utf-8"))
 MOST = 0.05 + 2 * (0.05 * 0.95 / RECORDED["tables"]) ** 0.5

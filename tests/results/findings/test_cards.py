@@ -27,8 +27,8 @@ BATCH = "Losses with proxies whose batches hold several images of a class: Mine 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"searched": ("loss.scale",)}, f"{RATES}0.01. Those of 1 other method are searched (loss_optimizer.lr)."),
-        ({"searched": (), "loss_lr": None}, f"{RATES}that of the network. Those of 1 other method are searched"),
+        ({"searched": ("loss.scale",)}, f"{RATES}0.01. Those of 1 other method is searched (loss_optimizer.lr)."),
+        ({"searched": (), "loss_lr": None}, f"{RATES}that of the network. Those of 1 other method is searched"),
         ({"samples_per_class": 4}, f"{BATCH} Those of 1 other method hold one, and so more classes (batch.sampl"),
         ({"fixed": {"margin": 0.5, "m": 2}}, "Arguments of losses that are not searched: Mine margin 0.5, m 2."),
         ({"falls": False}, "Losses that do not fall while random embeddings are trained with them: Mine. What "),
@@ -132,7 +132,7 @@ def test_contrasts_of_the_experiments_file_are_answered_in_its_table():
     assert said[0].startswith("Contrast, first: the mean of A and B minus the mean of C and D is +20.00 ± 0.1")
     assert said[0].endswith(" points, shown (p < 0.001, corrected for 3 contrasts).")
     assert said[1].startswith("Contrast, second: the mean of A and C minus the mean of B and D is +0.00 ± 0.1")
-    assert said[1].endswith(" points, cannot tell (p 1.000, corrected for 3 contrasts; could have seen 0.3).")
+    assert said[1].endswith(" points, cannot tell (p 1.000, corrected for 3 contrasts; 0.3 would have shown).")
     assert said[2] == "Contrast, third: no answer, because it lacks e."
     assert set(said) <= set(table_of(found).notes)
     one = answer_of(searched(settings={**SETTINGS, "contrasts": asked[:1]}, a=high, b=high, c=low, d=low).measured)

@@ -1,4 +1,4 @@
-"""`python -m tests.benchmarks.kept_tables`: draws the tables of kept records in README.md and docs/ again.
+"""`python -m benchmarks.kept_tables`: draws the tables of kept records in README.md and docs/ again.
 
 What is drawn stands on a page between the comments `KIND: NAME` and `end of KIND`. `table` is the record
 `results/measured/NAME.json.xz`, `claims elsewhere` (`NAME of EXPERIMENT`) what it shows of the papers' claims about
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from pathlib import Path
 
+from benchmarks.calibration_tables import calibration_table
 from reports.board.board_table import pairs_table, ranking_table
 from reports.board.boards import Board, Source, boards_of
 from reports.published.claims import AnsweredClaim, ExperimentAnswer, answer_claims, verdict_counts
@@ -30,9 +31,8 @@ from results.published.claims import shipped_claims
 from results.records.frame import EMBEDDING_KINDS
 from results.store.experiment_results import FOLDER, MeasuredExperiment
 from results.wording import counted
-from tests.benchmarks.calibration_tables import calibration_table
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 SCRATCH = ("reality_check_glyphs", "reality_check_handwriting")
 """The records of networks that learn from scratch."""
 
@@ -121,9 +121,7 @@ def _claim_row(claims: _Alike, measured: MeasuredExperiment) -> str:
 def with_closed_forms(name: str) -> MeasuredExperiment:
     """The kept record of an experiment with the rows of its closed forms, which were made later."""
     losses, forms = MeasuredExperiment.kept(name), MeasuredExperiment.kept(f"closed_forms_{name}")
-    summary = forms.summary.model_copy(
-        update={of: {**getattr(forms.summary, of), **getattr(losses.summary, of)} for of in ("methods", "runs")}
-    )
+    summary = forms.summary.model_copy(update={"rows": {**forms.summary.rows, **losses.summary.rows}})
     return MeasuredExperiment(
         summary, (*forms.records, *losses.records), searches={**forms.searches, **losses.searches}
     )

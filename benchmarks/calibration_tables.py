@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from benchmarks.calibration import METHODS, TABLES
 from results.store.experiment_results import FOLDER
-from tests.benchmarks.calibration import METHODS, TABLES
 
 Cells = list[dict[str, Any]]
 

@@ -148,7 +148,7 @@ def gpu_share(bench: Bench) -> Iterator[dict[str, float]]:
 def pml(bench: Bench) -> Iterator[tuple[str, Any]]:
     """pytorch-metric-learning's trainer and tester as their users write it, on the files of the same fold."""
     for count in (1, 4):
-        command = [sys.executable, "-m", "tests.benchmarks.pml_peer", str(bench.images), str(bench.device)]
+        command = [sys.executable, "-m", "benchmarks.pml_peer", str(bench.images), str(bench.device)]
         command += ["2", "32", "8", "1"] if bench.smoke else ["50", "227", "32", "8"]
         with (bench.work / "peer.txt").open("w+") as said:
             pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": said}
@@ -334,7 +334,7 @@ def write(out: Path, part: str, numbers: dict[str, Any]) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Measure all parts; the exit status is 2 without CUDA."""
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.gpu", description=__doc__.split("\n\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=__doc__.split("\n\n")[0])
     parser.add_argument("--out", type=Path, help=f"default: {OUT}")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="default: all, in this order")
     parser.add_argument("--data", type=Path, help="folder with one folder of images per class; default: made here")
@@ -360,7 +360,7 @@ def main(arguments: list[str] | None = None) -> int:
         for part in asked.parts:
             content = json.loads(out.read_text()) if out.exists() else {}
             write_atomically(out, json.dumps({key: found for key, found in content.items() if key != part}))
-            command = [sys.executable, "-m", "tests.benchmarks.gpu", "--part", part, "--out", str(out)]
+            command = [sys.executable, "-m", "benchmarks.gpu", "--part", part, "--out", str(out)]
             command += ["--data", str(images), "--work", work, *["--smoke"] * asked.smoke]
             most = SECONDS[part] * (10 if asked.smoke else 1)
             process = subprocess.Popen(command, start_new_session=True)

@@ -1,4 +1,4 @@
-"""`python -m tests.benchmarks.search_variance`: how much a search varies, from the kept records with repeated searches.
+"""`python -m benchmarks.search_variance`: how much a search varies, from the kept records with repeated searches.
 
 It reads every record of `results/measured` whose methods were searched repeatedly, and writes
 `results/answer/search_deviations.csv`, which the product reads. The first k trials of a search are a search of k
@@ -33,7 +33,7 @@ from results.records.frame import EMBEDDING_KINDS
 from results.spec.experiment_spec import Metric
 from results.store.experiment_results import FOLDER, MeasuredExperiment
 
-DEVIATIONS = Path(__file__).resolve().parents[2] / "results" / "answer" / "search_deviations.csv"
+DEVIATIONS = Path(__file__).resolve().parents[1] / "results" / "answer" / "search_deviations.csv"
 
 
 @cache
@@ -73,7 +73,9 @@ def _deviation_line(name: str, kept: MeasuredExperiment, answer: Answer) -> dict
         "degrees": found.degrees,
         "deviation": found.deviation,
         "with_failed": np.sqrt(pooled_variance((*own.units, *own.failed) for own in searched)[0]),
-        "shorter": " ".join(map(repr, _shorter(kept, [key for key, own in answer.values.items() if own in searched]))),
+        "shorter": " ".join(
+            f"{share:.12g}" for share in _shorter(kept, [key for key, own in answer.values.items() if own in searched])
+        ),
     }
 
 
@@ -90,10 +92,5 @@ def _shorter(kept: MeasuredExperiment, methods: Sequence[str]) -> list[float]:
     return [max(1.0, float(np.sqrt(best(count) / of_all))) for count in lengths]
 
 
-def deviations_text() -> str:
-    """Return the CSV file of the kept deviations."""
-    return kept_deviations().to_csv(index=False, lineterminator="\n")
-
-
 if __name__ == "__main__":
-    write_atomically(DEVIATIONS, deviations_text())
+    write_atomically(DEVIATIONS, kept_deviations().to_csv(index=False, lineterminator="\n", float_format="%.12g"))

@@ -1,6 +1,6 @@
 """pytorch-metric-learning's trainer and tester on a fold, as its users write it: the peer of `make bench-gpu`.
 
-    python -m tests.benchmarks.pml_peer FOLDER DEVICE STEPS SIDE BATCH WORKERS
+    python -m benchmarks.pml_peer FOLDER DEVICE STEPS SIDE BATCH WORKERS
 
 Prints "ready" once the model is built, waits for a line, trains five epochs, and prints the steps a second: after the
 first epoch, and from the start. A validation is after the first epoch and after the fifth.

@@ -1,4 +1,4 @@
-"""`python -m tests.benchmarks.board_calibration`: how often a board over datasets is wrong, by simulation.
+"""`python -m benchmarks.board_calibration`: how often a board over datasets is wrong, by simulation.
 
 One pair of methods on 3 to 6 datasets, and boards of 14 methods on 3 datasets with 3 searches each. What is random for
 users is random here: the true difference of each dataset, the measured one, and the standard error that a comparison

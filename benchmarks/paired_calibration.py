@@ -1,4 +1,4 @@
-"""`python -m tests.benchmarks.paired_calibration`: how often paired blocks and folds are wrong, by simulation.
+"""`python -m benchmarks.paired_calibration`: how often paired blocks and folds are wrong, by simulation.
 
 All methods are equal. Blocks add three deviations of a run to all methods alike. Folds share training data, so the
 scores of two folds are correlated by 1 / folds, as Nadeau and Bengio assume. A table is wrong if any pair is called
