@@ -71,10 +71,11 @@ docs/images/%.svg: docs/images/%.dot
 bench-gpu:
 	$(or $(wildcard $(RUN)),$(PYTHON)) -m benchmarks.gpu $(ARGS)
 
-# Simulates tables for some minutes; writes results/measured/calibration.json and board_calibration.json.
+# Simulates tables for some minutes; writes calibration.json, board_calibration.json and paired_calibration.json in results/measured.
 calibrate: $(VENV)/dev.stamp
 	$(RUN) -m benchmarks.calibration $(ARGS)
 	$(RUN) -m benchmarks.board_calibration
+	$(RUN) -m benchmarks.paired_calibration
 
 # One that was begun and not finished has no pip. One that you made yourself stays, if its Python is new enough.
 $(VENV)/made.stamp:

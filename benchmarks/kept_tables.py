@@ -106,7 +106,7 @@ def _claim_row(claims: _Alike, measured: MeasuredExperiment) -> str:
     papers, datasets = (dict.fromkeys(getattr(one.claim, of) for one, _ in claims) for of in ("source", "dataset"))
     parts = [answer.verdict, answer.pair.untested or ""]
     if answer.pair.size != "cannot tell":
-        parts.append(size_words(answer.pair, answer.answer.question.margin))
+        parts.append(size_words(answer.pair, answer.answer.question))
     cells = (
         f"{titles[claim.a]} > {titles[claim.b]}",
         claim.score,

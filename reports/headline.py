@@ -7,7 +7,7 @@ nothing is claimed.
 from collections.abc import Iterator
 from dataclasses import replace
 
-from reports.tables.differences import difference_words, open_words, seen_words, wider_over_classes
+from reports.tables.differences import open_words, seen_words, wider_over_classes
 from reports.tables.result_table import RESULT_COLUMNS, table_of
 from reports.tables.table import Table
 from results.answer.answer_question import other_models
@@ -15,7 +15,7 @@ from results.answer.answers import Answer
 from results.answer.compare import find_pair
 from results.answer.values import Pair
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.wording import counted, few, first_of, in_letters, joined, verb
+from results.wording import counted, few, first_of, in_letters, joined, plural, verb
 
 NAMED = 3
 """Largest number of methods or pairs that are named. More are counted."""
@@ -42,11 +42,11 @@ def headline(found: Answer) -> str:
         return " ".join(_claims(found)) + _marks(found) + turned
     if turned and len(found.pairs) == 1:
         return turned.strip()
-    if all(pair.size == "within" for pair in found.pairs):
+    if found.pairs and all(pair.size == "within" for pair in found.pairs):
         methods = [found.titles[key] for key in found.order]
         every = "All " if len(methods) > NAMED else ""
-        equal = f"are equal within {100 * found.question.margin:g} points{_given(found)}"
-        return f"{every}{few(methods)} {equal}.{_marks(found)}"
+        margin = f"{found.question.margin_words}{found.question.points}"
+        return f"{every}{few(methods)} are equal within {margin}{_given(found)}.{_marks(found)}"
     return f"Cannot tell yet: {_means(found)}. {_would_show(found)}{turned}"
 
 
@@ -71,8 +71,8 @@ def joined_and_single(found: Answer) -> str:
         same = f"have the same verdicts; {second}: {headline(other)}" if found.claims else "both show no difference."
         return f"{about} {same}"
     said = [
-        f"{asked} {_short(pair, found)} ({difference_words(pair, found.question, '.1f')}), "
-        f"{second} {_short(own, found, again=True)} ({difference_words(own, found.question, '.1f')})"
+        f"{asked} {_short(pair, found)} ({found.difference_words(pair, size=True)}), "
+        f"{second} {_short(own, found, again=True)} ({other.difference_words(own, size=True)})"
         for pair, own in unlike
     ]
     return f"{about} differ in {len(unlike)} of {counted(len(both), 'verdict')}: {'; '.join(first_of(said, NAMED))}."
@@ -97,7 +97,7 @@ def comparison_lines(found: Answer) -> list[str]:
         return []
     pairs = found.shown_pairs
     if found.reference is None and len(pairs) > MOST_LINES:
-        pairs = [pair for pair in pairs if found.highest in (pair.a, pair.b)][:MOST_LINES]
+        pairs = [pair for pair in pairs if found.best in (pair.a, pair.b)][:MOST_LINES]
     return [_line(pair, found) for pair in (*pairs, *found.gains[:MOST_LINES])]
 
 
@@ -117,11 +117,11 @@ def short_table(found: Answer) -> Table:
 def _line(pair: Pair, found: Answer) -> str:
     titles, classes = found.titles, wider_over_classes(pair)
     if pair.better and pair.worse:
-        beaten = f"{titles[pair.better]} beats {titles[pair.worse]} by {_points(pair, found)}"
-        return f"{beaten}{classes}{found.mark_words(pair)}"
+        by = f"{_points(pair, found)}{classes}{found.mark_words(pair)}"
+        return f"{titles[pair.better]} beats {titles[pair.worse]} by {by}"
     if pair.size == "within":
-        equal = f"are equal within {100 * found.question.margin:g} points"
-        return f"{titles[pair.a]} and {titles[pair.b]} {equal}{found.mark_words(pair)}"
+        margin = f"{found.question.margin_words}{found.question.points}"
+        return f"{titles[pair.a]} and {titles[pair.b]} are equal within {margin}{found.mark_words(pair)}"
     way = "above" if pair.difference >= 0 else "below"
     return f"{titles[pair.a]} is {_points(pair, found)}{classes} {way} {titles[pair.b]}: {open_words(found, pair)}"
 
@@ -134,7 +134,7 @@ def _claims(found: Answer) -> Iterator[str]:
     lost = [pair for pair in pairs if pair.worse == subject]
     given, title = _given(found), titles[subject]
     if lost:
-        largest = _points(max(lost, key=lambda pair: -pair.difference), found, score=True)
+        largest = _points(max(lost, key=lambda pair: abs(pair.difference)), found, score=True)
         lead = f" by {largest}" if len(lost) == 1 else f", by up to {largest}"
         yield f"{few([titles[pair.b] for pair in lost])} {verb(len(lost), 'beat')} {title}{lead}{given}."
     if won:
@@ -147,11 +147,11 @@ def _claims(found: Answer) -> Iterator[str]:
         decided = [pair for pair in found.pairs if pair.better]
         shown = [f"{titles[pair.better or '']} beats {titles[pair.worse or '']}" for pair in decided]
         of = f"{len(decided)} of {counted(len(found.pairs), 'pair')} {verb(len(decided), 'differ')}{given}"
-        yield f"{'; '.join(shown)}{given}." if len(shown) <= NAMED else f"{of}; {title} has the highest mean."
+        yield f"{'; '.join(shown)}{given}." if len(shown) <= NAMED else f"{of}; {title} has the {found.best_words}."
     open_pairs = [pair for pair in pairs if not pair.better and not pair.means_disagree]
     if open_pairs and (won or lost):
         named, seen = few([titles[pair.b] for pair in open_pairs], "others"), seen_words(found, open_pairs)
-        seen = f" ({seen.removeprefix('a difference of ')})"
+        seen = f" ({seen.removeprefix('a difference of ')})" if seen else ""
         yield f"Open: {named}{seen}." if lost else f"It cannot be told from {named}{seen}."
 
 
@@ -171,9 +171,10 @@ def _without_agreement(found: Answer) -> list[str]:
     """
     pairs = [pair for pair in found.without_agreement if find_pair(found.pairs, pair.a, pair.b)]
     if len(found.pairs) > 1:
-        pairs = [pair for pair in pairs if pair.difference > (pair.half_width or 0.0)]
+        pairs = [pair for pair in pairs if abs(pair.difference) > (pair.half_width or 0.0)]
     words = [
-        f"{found.titles[pair.a]} is {_points(pair, found)} above {found.titles[pair.b]}; "
+        f"{found.titles[pair.a]} is {_points(pair, found)} {'above' if pair.difference > 0 else 'below'} "
+        f"{found.titles[pair.b]}; "
         f"{found.with_failed_words(pair)}"
         for pair in pairs
     ]
@@ -183,27 +184,48 @@ def _without_agreement(found: Answer) -> list[str]:
 def _points(pair: Pair, found: Answer, *, score: bool = False) -> str:
     """The difference of a pair with its interval and its unit: `2.0 ± 0.9 points`, of a score in a headline."""
     name = found.question.score
-    of = f" of {HEADLINE_METRICS.get(name, name)}" if score else ""
-    return f"{difference_words(pair, found.question, '.1f')} points{of}"
+    of = f" of {HEADLINE_METRICS.get(name, name)}" if score and found.question.in_percent else ""
+    of = f" in {name}" if score and not found.question.in_percent else of
+    return f"{found.difference_words(pair, size=True)}{found.question.points}{of}"
 
 
 def _given(found: Answer) -> str:
     """What the claims rest on, where no search was repeated."""
-    if found.question.unit == "run":
-        return " at the given settings"
-    return ", with one search of each" if found.question.unit == "single search" else ""
+    words = {
+        **dict.fromkeys(("run", "block", "summary"), " at the given settings"),
+        "single search": ", with one search of each",
+        "fold": " on this dataset, over its folds",
+    }
+    if found.question.unit == "dataset":
+        return f" over {counted(len(next(iter(found.runs.values()))), 'dataset')}"
+    return words.get(found.question.unit, "") + _that_remain(found)
+
+
+def _that_remain(found: Answer) -> str:
+    """Name what failed and is set aside, if claims are about what remains."""
+    if found.question.unit != "run" or not found.failed:
+        return ""
+    named = [
+        f"{len(failed)} of {found.values[key].count} of {found.titles[key]}" for key, failed in found.failed.items()
+    ]
+    return f", in runs that did not fail ({'; '.join(first_of(named, NAMED))} failed)"
 
 
 def _means(found: Answer) -> str:
-    means = [f"{found.titles[key]} {100 * found.values[key].mean:.1f}" for key in found.order]
+    means = [f"{found.titles[key]} {found.question.number(found.values[key].mean)}" for key in found.order]
     if len(means) <= NAMED:
         return joined(means)
     return f"{joined(means[:2])} and {counted(len(means) - 2, 'other')}"
 
 
 def _would_show(found: Answer) -> str:
+    span, seen = f"{found.question.number(found.span)}{found.question.points}", seen_words(found, found.pairs)
+    if found.question.unit == "dataset":
+        few_datasets = any(pair.untested == "fewer than 6 datasets" for pair in found.pairs)
+        open_words = f"No two are told apart: the means span {span}."
+        return "Six datasets at least give a verdict." if few_datasets else open_words
     if found.would_have_shown(found.pairs) is None:
-        return f"Three {'runs' if found.question.unit == 'run' else 'searches'} of each would say more."
+        return f"Three {plural(found.unit_word)} of each would say more."
     if len(found.pairs) == 1:
-        return f"They are {100 * found.span:.1f} points apart; {seen_words(found, found.pairs)}."
-    return f"No two are told apart: the means span {100 * found.span:.1f} points; {seen_words(found, found.pairs)}."
+        return f"They are {span} apart; {seen}."
+    return f"No two are told apart: the means span {span}; {seen}."

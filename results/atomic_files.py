@@ -8,10 +8,11 @@ import lzma
 import os
 import re
 import shutil
+import unicodedata
 import uuid
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,6 +23,24 @@ BAD_ZIP = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, ValueError,
 def file_name(name: str) -> str:
     """Make `name` safe as a part of a file name: only letters, digits, `_`, `.` and `-`, so it stays in its folder."""
     return re.sub(r"[^\w.-]+", "_", name).strip(".") or "unnamed"
+
+
+def folder_names(names: Iterable[str], reserved: Iterable[str] = ()) -> dict[str, str]:
+    """Make a folder's name of each name, all different on systems that ignore case or the form of accents.
+
+    Names that look alike get a number, such as `a_b` and `a_b_2`, as do reserved ones.
+    """
+    found: dict[str, str] = {}
+    taken = {"con", "nul", "aux", "prn", *reserved}
+    for name in names:
+        base = safe = file_name(unicodedata.normalize("NFC", name))
+        number = 1
+        while safe.casefold() in taken:
+            number += 1
+            safe = f"{base}_{number}"
+        taken.add(safe.casefold())
+        found[name] = safe
+    return found
 
 
 def partial_name(path: Path) -> Path:

@@ -101,6 +101,15 @@ def interval_words(value: float, half_width: float, form: str = ".1f", ends: End
     return f"[{scale * max(low, ends[0]):{form}}, {scale * min(high, ends[1]):{form}}]"
 
 
+MOST_DIGITS = 5
+"""Scores that need more digits after the point are written with three significant ones."""
+
+
+def score_form(digits: int) -> str:
+    """Return the format of a score by its digits after the point."""
+    return f".{digits}f" if digits <= MOST_DIGITS else ".3g"
+
+
 def few(names: Sequence[str], things: str = "methods", most: int = 3) -> str:
     """List a few names, or count more of them, as in `a, b and c` or `12 methods`."""
     return listed(names) if len(names) <= most else f"{len(names)} {things}"

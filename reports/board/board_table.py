@@ -8,13 +8,13 @@ from pathlib import Path
 
 from reports.board.boards import Board, BoardDataset
 from reports.tables.formats import templates, to_html
-from reports.tables.table import PERCENT, POINTS, Cell, Column, NumberFormat, Row, Table, measured_cell
-from results.answer.across_datasets import FEWEST_FOR_A_MEAN, BoardVerdict, PairOverDatasets, surviving
+from reports.tables.table import Cell, Column, NumberFormat, Row, Table, format_of, measured_cell
+from results.answer.across_datasets import FEWEST_FOR_A_MEAN, BoardVerdict, PairOverDatasets, side_of, surviving
 from results.answer.answers import Answer
 from results.answer.intervals import Interval
 from results.answer.values import Pair
 from results.findings.origin import origin_findings
-from results.wording import capitalized, counted, few, joined, listed, place_words, verb
+from results.wording import capitalized, counted, few, joined, listed, place_words, plural, some, verb
 
 ORDER: tuple[BoardVerdict, ...] = ("consistent", "hint: same on both", "depends on the dataset", "cannot tell")
 """The verdicts, answers first."""
@@ -23,8 +23,18 @@ _NAMED_CONDITIONS = ("protocol", "trunk.name", "trunk.weights", "trunk.frozen", 
 """Conditions that the caption names; the others are equal too."""
 
 
+MOST_DATASETS = 4
+"""Of more datasets the tables count what each shows; their files have the numbers."""
+
+MOST_CORRELATIONS = 10
+"""Of more datasets no rank correlations are named."""
+
+
 def ranking_table(board: Board) -> Table:
-    """Build the ranking: mean and possible ranks on each dataset, and over all, the best mean rank first."""
+    """Build the ranking: mean and possible ranks on each dataset, and over all, the best mean rank first.
+
+    Of many datasets it says on how many a method can be the best.
+    """
     count, on_all = len(board.methods), board.claims_on_all()
     columns = [
         Column(name, group=one.title)
@@ -36,23 +46,43 @@ def ranking_table(board: Board) -> Table:
         cells = []
         for dataset in board.datasets:
             own = dataset.answer.values[key]
-            cells += [measured_cell(Interval(own.mean, None, len(own.units)), PERCENT)]
+            cells += [measured_cell(Interval(own.mean, None, own.n), format_of(dataset.answer.question))]
             cells += [Cell(place_words(dataset.answer.rank_intervals.get(key, (1, count))))]
         worse, better = (sum(pair[of] == key for pair in on_all) for of in (1, 0))
         over = (Cell(mean_rank, form=NumberFormat(digits=1)), Cell(place_words((1 + worse, count - better))))
         rows.append(Row(board.methods[key], (*cells, *over), key))
-    titles = joined([one.title for one in board.datasets])
+    titles = some([one.title for one in board.datasets], 6)
     over_columns = (Column("mean rank"), Column("rank on all"))
     common = joined([f"{key} {board.conditions[key]}" for key in _NAMED_CONDITIONS if key in board.conditions])
-    return Table(
+    question = board.datasets[0].answer.question
+    unit = " in percent" if question.in_percent else ""
+    lower = ", lower is better" if question.lower_is_better else ""
+    full = Table(
         title=f"{counted(count, 'method')} on {counted(len(board.datasets), 'dataset')}: {titles}",
-        caption=f"{capitalized(board.score_name)} in percent, the best mean rank first. Rank: "
+        caption=f"{capitalized(board.score_name)}{unit}{lower}, the best mean rank first. Rank: "
         "the places that a method can have by the dataset's comparison, for all methods together at 95 %. On all: by "
         f"what every dataset shows.{f' In common: {common}.' if common else ''}",
         columns=(*columns, *over_columns),
         rows=tuple(rows),
         notes=(headline(board), *_agreement(board)),
     )
+    if len(board.datasets) <= MOST_DATASETS:
+        return full
+    leaders = Counter(key for one in board.datasets for key in _leaders(board, one))
+    short = [(Cell(leaders[row.key]), *row.cells[-2:]) for row in full.rows]
+    return _short(full, (Column("can be the best on"), *over_columns), short)
+
+
+def _short(full: Table, columns: tuple[Column, ...], cells: Sequence[Sequence[Cell]]) -> Table:
+    """A table of fewer columns, whose files have all."""
+    rows = tuple(replace(row, cells=own) for row, own in zip(full.rows, cells, strict=True))
+    return replace(full, columns=columns, rows=rows, own_sheet=full.sheet)
+
+
+def _leaders(board: Board, dataset: BoardDataset) -> list[str]:
+    """The methods that can be the best on a dataset: none is shown to be better."""
+    worse = {loser for _, loser in dataset.answer.claims}
+    return [key for key in board.methods if key not in worse]
 
 
 def headline(board: Board) -> str:
@@ -64,9 +94,12 @@ def headline(board: Board) -> str:
     if len(best) == every:
         lead = f"The {counted(every, 'method')} {verb(every, 'are')} tied: all have the mean rank {rank:.1f}"
     parts = []
+    if len(board.datasets) > MOST_DATASETS:
+        counts = Counter(key for one in board.datasets for key in _leaders(board, one))
+        named = [f"{board.methods[key]} on {counts[key]}" for key in board.best[:1]]
+        return f"{lead}; of the {counted(len(board.datasets), 'dataset')} it can be the best {named[0]}."
     for dataset in board.datasets:
-        worse = {loser for _, loser in dataset.answer.claims}
-        leaders = [title for key, title in board.methods.items() if key not in worse]
+        leaders = [board.methods[key] for key in _leaders(board, dataset)]
         whom = f"any of the {counted(every, 'method')}" if len(leaders) == every else few(leaders, of)
         parts.append(f"on {dataset.title} {whom} can be the best")
     return f"{lead}; {'; '.join(parts)}."
@@ -81,21 +114,31 @@ def pairs_table(board: Board, compare: str = "all", *, decided: bool = False) ->
     pairs = sorted(zip(found, surviving(found), strict=True), key=lambda one: ORDER.index(one[0].verdict))
     means = [Column("mean"), Column("predicted")] if len(board.datasets) >= FEWEST_FOR_A_MEAN else []
     columns = (*(Column(one.title) for one in board.datasets), *means, Column("verdict", numeric=False))
-    return Table(
+    shown = [one for one in pairs if not decided or one[0].verdict != "cannot tell"]
+    unit = " in percentage points" if board.datasets[0].answer.question.in_percent else ""
+    full = Table(
         title="Which differences hold on all datasets?",
-        caption=f"Differences of {board.score_name} in percentage points, with 95 % intervals. "
+        caption=f"Differences of {board.score_name}{unit}, with 95 % intervals. "
         f"{_OVER_ALL if means else _OVER_TWO} Intervals and verdicts are for one row alone. * survives Holm's "
         f"correction over the {counted(len(pairs), 'row')}.",
         columns=columns,
         rows=tuple(
             Row(f"{board.methods[pair.a]} − {board.methods[pair.b]}", _cells(board, pair), sign="*" if survives else "")
-            for pair, survives in pairs
-            if not decided or pair.verdict != "cannot tell"
+            for pair, survives in shown
         ),
         first="Methods",
         notes=(_counts(pairs), *_failed(board)),
         remarks=(*_limits(board), *_origins(board)),
     )
+    if len(board.datasets) <= MOST_DATASETS:
+        return full
+    sides = [Counter(map(side_of, pair.on)) for pair, _ in shown]
+    short = [
+        (*(Cell(of[side]) for side in (1, -1, 0)), *row.cells[len(board.datasets) :])
+        for of, row in zip(sides, full.rows, strict=True)
+    ]
+    counts = (Column("datasets above"), Column("below"), Column("open"))
+    return _short(full, (*counts, *columns[len(board.datasets) :]), short)
 
 
 def board_page(board: Board, compare: str = "all", made: str = "") -> str:
@@ -111,12 +154,19 @@ def board_page(board: Board, compare: str = "all", made: str = "") -> str:
 
 def _cells(board: Board, pair: PairOverDatasets) -> list[Cell]:
     cells = [
-        Cell(one.difference, one.half_width, form=POINTS, kind="measured", note=_note(dataset.answer, one))
+        Cell(
+            one.difference,
+            one.half_width,
+            form=format_of(dataset.answer.question, signed=True),
+            kind="measured",
+            note=_note(dataset.answer, one),
+        )
         for dataset, one in zip(board.datasets, pair.on, strict=True)
     ]
     if pair.mean is not None:
         widths = (pair.mean.half_width, pair.mean.prediction)
-        cells += [Cell(pair.mean.mean, width, form=POINTS, kind="measured") for width in widths]
+        form = format_of(board.datasets[0].answer.question, signed=True)
+        cells += [Cell(pair.mean.mean, width, form=form, kind="measured") for width in widths]
     elif len(board.datasets) >= FEWEST_FOR_A_MEAN:
         cells += [Cell(), Cell()]
     return [*cells, Cell(pair.verdict)]
@@ -140,7 +190,7 @@ def _failed(board: Board) -> Iterator[str]:
             units = counted(dataset.answer.values[key].count, "search")
             yield (
                 f"On {dataset.title}, {len(failed)} of {units} of {board.methods[key]} found no good setting "
-                f"({listed([f'{100 * value:.1f}' for value in failed])}) and is set aside."
+                f"({listed([dataset.answer.question.number(value) for value in failed])}) and is set aside."
             )
 
 
@@ -150,9 +200,10 @@ def _agreement(board: Board) -> Iterator[str]:
         f"{listed(titles)} {'none, as all methods of one are tied' if math.isnan(found) else f'{found:.2f}'}"
         for titles, found in board.correlations.items()
     ]
+    correlation = f"Rank correlation: {'; '.join(named)}. " if len(board.datasets) <= MOST_CORRELATIONS else ""
     yield (
-        f"Rank correlation: {'; '.join(named)}. Of two methods, the one ahead on one of these datasets is also ahead "
-        f"on another in {100 * board.same_order:.0f} % of cases. A coin has 50 %."
+        f"{correlation}Of two methods, the one ahead on one of these datasets is also ahead on another in "
+        f"{100 * board.same_order:.0f} % of cases. A coin has 50 %."
     )
 
 
@@ -187,6 +238,8 @@ def _unit_words(dataset: BoardDataset) -> str:
         return "the intervals are over complete searches."
     if unit == "run":
         return "nothing was searched; the intervals are over runs of the given settings."
+    if unit not in ("search", "single search"):
+        return f"the intervals are over {plural(dataset.answer.unit_word)}."
     if assumed is None:
         return "one search of each method, and how far two differ is not known, so there are no intervals."
     return f"one search of each method; the intervals take {assumed.words} as the deviation between searches."

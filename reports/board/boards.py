@@ -192,7 +192,8 @@ class Board:
         return pair_over_datasets([pair for pair in pairs if pair is not None])
 
     def _means(self, dataset: BoardDataset) -> list[float]:
-        return [dataset.answer.values[key].mean for key in self.methods]
+        """The means of the methods, higher for better ones."""
+        return [dataset.answer.question.sign * dataset.answer.values[key].mean for key in self.methods]
 
 
 def board_of_answers(answers: Mapping[str, Answer]) -> Board | None:
@@ -202,12 +203,21 @@ def board_of_answers(answers: Mapping[str, Answer]) -> Board | None:
     common = [key for key in first.compared if all(key in one.compared for one in compared.values())] if first else []
     if len(compared) < 2 or len(common) < 2:
         return None
+    return _board_of([(title, None, one) for title, one in compared.items()], common, {})
+
+
+def _board_of(
+    answers: Sequence[tuple[str, Source | None, Answer]], common: Sequence[str], conditions: Mapping[str, str]
+) -> Board:
+    """Compare the common methods on each dataset again, at the level of their number."""
     datasets = tuple(
-        BoardDataset(title, None, answer_frame(one.frame, one.question.only(common))) for title, one in compared.items()
+        BoardDataset(title, source, answer_frame(found.frame, found.question.only(common)))
+        for title, source, found in answers
     )
-    titles = {key: title for one in compared.values() for key, title in one.titles.items()}
-    left_out = {key: title for key, title in titles.items() if key not in common}
-    return Board(datasets, distinct({key: titles[key] for key in common}), left_out, {})
+    known = {key: title for *_, found in answers for key, title in found.titles.items()}
+    placed = [source.trained if source else found.compared for _, source, found in answers]
+    left_out = {key: known[key] for keys in placed for key in keys if key not in common}
+    return Board(datasets, distinct({key: known[key] for key in common}), left_out, conditions)
 
 
 def boards_of(sources: Sequence[Source]) -> tuple[list[Board], list[str]]:
@@ -253,19 +263,12 @@ def _alone(source: Source, sources: Sequence[Source]) -> str:
 
 
 def _board(sources: Sequence[Source]) -> Board:
-    titles = {key: title for one in sources for key, title in one.measured.summary.titles.items()}
     common = [key for key in sources[0].trained if all(key in one.trained for one in sources)]
     # A key whose own code differs is another method.
     common = [key for key in common if len({one.measured.code_of(key) for one in sources}) == 1]
     shared = _common_beginning([one.name for one in sources])
-    datasets = tuple(
-        BoardDataset(
-            one.title.replace(shared, "", 1), one, answer_frame(one.measured.frame, one.answer.question.only(common))
-        )
-        for one in sources
-    )
-    left_out = {key: titles[key] for one in sources for key in one.trained if key not in common}
-    return Board(datasets, distinct({key: titles[key] for key in common}), left_out, sources[0].conditions)
+    answers = [(one.title.replace(shared, "", 1), one, one.answer) for one in sources]
+    return _board_of(answers, common, sources[0].conditions)
 
 
 def _common_beginning(names: Sequence[str]) -> str:

@@ -48,19 +48,23 @@ _LONG_NAME, _WIDE_NAME = 26, 16
 
 @styled
 def interval_plot(
-    methods: Mapping[str, MethodRuns], score: str, unit: IntervalUnit = "run", ends: Ends = (0.0, 1.0)
+    methods: Mapping[str, MethodRuns],
+    score: str,
+    unit: IntervalUnit = "run",
+    ends: Ends = (0.0, 1.0),
+    factor: int = 100,
 ) -> Figure:
     """Draw mean and 95 % interval of each method by its title, and its searches or runs as points.
 
-    A method with one value is a point without interval. The axis is in percent and does not always start at 0.
-    Intervals end at the lowest and the highest score (`ends`).
+    A method with one value is a point without interval. The axis does not always start at 0; values are multiplied by
+    `factor`, 100 for percent. Intervals end at the lowest and the highest score (`ends`).
     """
     figure = new_figure(1.35 + 0.33 * len(methods), PAGE_WIDTH)
     axes = figure.add_subplot()
     for row, (values, interval) in enumerate(methods.values()):
-        _draw_row(axes, row, values, interval, f"single {unit}", ends)
+        _draw_row(axes, row, factor * np.asarray(values), interval, f"single {unit}", ends, factor)
     # A long name wraps, but not inside its number of runs.
-    names = [fill(f"{name}  (n\u00a0=\u00a0{len(values)})", _LONG_NAME) for name, (values, _) in methods.items()]
+    names = [fill(f"{name}  (n\u00a0=\u00a0{interval.n})", _LONG_NAME) for name, (_, interval) in methods.items()]
     axes.set_yticks(range(len(methods)), names)
     axes.set_ylim(len(methods) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
@@ -74,14 +78,13 @@ def interval_plot(
     return figure
 
 
-def _draw_row(axes: Axes, row: int, values: Sequence[float], interval: Interval, point: str, ends: Ends) -> None:
-    percent = 100 * np.asarray(values)
-    if shown := interval.within(ends):
-        low, high = 100 * (interval.mean - shown[0]), 100 * (shown[1] - interval.mean)
+def _draw_row(axes: Axes, row: int, shown: np.ndarray, interval: Interval, point: str, ends: Ends, factor: int) -> None:
+    if known := interval.within(ends):
+        low, high = factor * (interval.mean - known[0]), factor * (known[1] - interval.mean)
         bar: Look = {"color": INK, "elinewidth": 1.6, "capsize": 4, "capthick": 1.6, "linestyle": ""}
-        axes.errorbar(100 * interval.mean, row, xerr=[[low], [high]], label="95 % interval", **bar)
-    axes.plot(percent, np.full(len(percent), row + 0.24), ".", color=GREY, markersize=5, alpha=0.8, label=point)
-    axes.plot(100 * interval.mean, row, "o", color=BLUE, markersize=6.5, label="mean")
+        axes.errorbar(factor * interval.mean, row, xerr=[[low], [high]], label="95 % interval", **bar)
+    axes.plot(shown, np.full(len(shown), row + 0.24), ".", color=GREY, markersize=5, alpha=0.8, label=point)
+    axes.plot(factor * interval.mean, row, "o", color=BLUE, markersize=6.5, label="mean")
 
 
 def caption_of_intervals(unit: IntervalUnit) -> str:

@@ -101,9 +101,9 @@ def _drawn(name: str, title: str, draw: Callable[[], Figure], caption: str, fold
 def _intervals(material: Material) -> Iterator[Drawn]:
     unit = material.unit
     found = material.answer
-    rows = {material.titles[key]: (found.values[key].units, found.intervals[key]) for key in material.order}
-    score = f"{material.score_name}, {material.scale}"
-    draw = partial(score_figures.interval_plot, rows, score, unit, found.question.ends)
+    rows = {material.titles[key]: (found.values[key].single, found.intervals[key]) for key in material.order}
+    score = ", ".join(filter(None, (material.score_name, material.scale)))
+    draw = partial(score_figures.interval_plot, rows, score, unit, found.question.ends, found.question.factor)
     return _drawn(
         "intervals", f"{capitalized(material.score_name)} by method", draw, score_figures.caption_of_intervals(unit)
     )

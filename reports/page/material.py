@@ -96,7 +96,8 @@ class Material:
     @property
     def scale(self) -> str:
         """What stands behind the name of the score: `%`, or `points`."""
-        return "%" if self.answer.question.scale == "percent" else "points"
+        better = "lower is better" if self.answer.question.lower_is_better else ""
+        return ", ".join(filter(None, ["%" if self.answer.question.in_percent else "", better]))
 
     @property
     def unit(self) -> IntervalUnit:

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reports.page.material import Material
-from reports.tables.differences import difference_words, open_words, size_words, wider_over_classes
+from reports.tables.differences import open_words, size_words, wider_over_classes
 from results.answer.answers import Answer
 from results.answer.intervals import Interval
-from results.answer.values import MethodValues, Pair
-from results.wording import Ends, counted, interval_words, percent, place_words, plural, span
+from results.answer.values import Pair
+from results.wording import counted, interval_words, place_words, plural, score_form, span
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class PairMark:
 
 def pair_mark(found: Answer, pair: Pair) -> PairMark:
     """Say what a pair shows of its method a."""
-    margin, title = found.question.margin, found.titles[pair.a]
+    title = found.titles[pair.a]
     if pair.better:
         kind = "better" if pair.better == pair.a else "worse"
         verdict, sign = f"{title} is {kind}", ("▲▼" if pair.size == "beyond" else "△▽")[kind == "worse"]
@@ -41,11 +41,12 @@ def pair_mark(found: Answer, pair: Pair) -> PairMark:
     else:
         kind, sign, verdict = "open", "–" if pair.untested else "·", open_words(found, pair)
     if pair.size != "cannot tell":
-        verdict += f", {size_words(pair, margin)} points"
+        verdict += f", {size_words(pair, found.question)}{found.question.points}"
     verdict += found.mark_words(pair)
-    difference = f"{difference_words(pair, found.question)} points{wider_over_classes(pair)}"
+    form = f"+z{score_form(found.question.digits + 1)}"
+    difference = f"{found.difference_words(pair, form)}{found.question.points}{wider_over_classes(pair)}"
     words = f"{title} − {found.titles[pair.b]}\n{difference}\n{verdict}"
-    return PairMark(sign, kind, words, percent(pair.difference, form="+z.2f"))
+    return PairMark(sign, kind, words, found.question.number(pair.difference, form=form))
 
 
 def matrix(found: Answer) -> list[tuple[str, list[PairMark | None]]]:
@@ -61,11 +62,12 @@ def matrix(found: Answer) -> list[tuple[str, list[PairMark | None]]]:
 
 def reading_of_marks(found: Answer) -> str:
     """Say what the signs mean."""
-    margin = f"{100 * found.question.margin:g} points"
+    margin = f"{found.question.margin_words}{found.question.points}"
+    sizes = f"filled: by more than {margin}; = equal within {margin}; " if found.question.bound is not None else ""
     untested = "; – not tested" if any(pair.untested for pair in found.pairs) else ""
     return ("Interim. " if found.interim else "") + (
-        f"▲ the method of the row is better, ▼ worse; filled: by more than {margin}; = equal within {margin}; · cannot "
-        f"tell{untested}. Each sign has its difference with the 95 % interval: point at it or tap it."
+        f"▲ the method of the row is better, ▼ worse; {sizes}· cannot tell{untested}. Each sign has its difference "
+        "with the 95 % interval: point at it or tap it."
     )
 
 
@@ -137,51 +139,56 @@ def ranking(material: Material) -> Ranking | None:
     intervals = found.intervals
     if not intervals:
         return None
-    axis = _axis(list(intervals.values()), [value for key in intervals for value in found.values[key].units])
+    values = [value for key in intervals for value in found.values[key].units]
+    axis = _axis(list(intervals.values()), values, in_percent=found.question.in_percent)
     ranks, missing, asked, ends = found.final_ranks, found.missing, found.reference, found.question.ends
+    form = score_form(found.question.digits + 1)
     rows = [
         RankedRow(
             title=material.titles[key],
-            mean=f"{100 * intervals[key].mean:.2f}",
+            mean=found.question.number(intervals[key].mean, form=form),
             spread=""
             if (half := intervals[key].half_width) is None
-            else interval_words(intervals[key].mean, half, ".2f", ends),
+            else interval_words(intervals[key].mean, half, form, ends, found.question.factor),
             count=missing[key].rpartition(" ")[0] if key in missing else _count(material, key),
-            drawn=_drawn(intervals[key], found.values[key].units, axis) if math.isfinite(intervals[key].mean) else None,
+            drawn=_drawn(intervals[key], found.values[key].single, axis)
+            if math.isfinite(intervals[key].mean)
+            else None,
             rank=place_words(ranks[key]) if key in ranks else "",
             mark=pair_mark(found, pair) if asked and (pair := found.pair(key, asked)) else None,
             asked=key == asked,
             sign=reason.sign if (reason := found.question.methods[key].left_out) else "",
             leads=key in found.leading,
-            detail=_detail(material.titles[key], found.values[key], intervals[key], material.unit, ends),
+            detail=_detail(found, key),
         )
         for key in material.order
     ]
     rows += [RankedRow(title) for key, title in material.titles.items() if key not in intervals]
     against = found.titles[asked] if asked and found.pairs else ""
-    return Ranking(tuple(rows), (f"{100 * axis[0]:.1f}", f"{100 * axis[1]:.1f}"), bool(ranks), against)
+    of_axis = found.question.number(axis[0]), found.question.number(axis[1])
+    return Ranking(tuple(rows), of_axis, bool(ranks), against)
 
 
 def _count(material: Material, key: str) -> str:
     """The number of searches or runs; runs are named where the others have searches."""
     own = material.answer.values[key]
-    count = f"{len(own.units)} of {own.count}" if own.failed else own.count
+    count = f"{own.n} of {own.count}" if own.failed else own.count
     if material.unit == "run" or material.answer.question.methods[key].searches:
         return str(count)
     return counted(own.count, "run")
 
 
-def _axis(intervals: Sequence[Interval], values: Sequence[float]) -> tuple[float, float]:
+def _axis(intervals: Sequence[Interval], values: Sequence[float], *, in_percent: bool) -> tuple[float, float]:
     """The ends of the axis. It holds all values, and intervals up to one range of the values beyond them."""
     ends = [_ends(interval) for interval in intervals if math.isfinite(interval.mean)]
     values = [value for value in (*values, *(interval.mean for interval in intervals)) if math.isfinite(value)]
     if not values:
         return (0.0, 1.0)
     low, high = min(values), max(values)
-    room = (high - low) or 0.01
+    room = (high - low) or 0.01 * (1.0 if in_percent else abs(high) or 1.0)
     left = max(min(low, *(first for first, _ in ends)), low - room)
     right = min(max(high, *(last for _, last in ends)), high + room)
-    if low >= 0 and high <= 1:
+    if in_percent and low >= 0 and high <= 1:
         left, right = max(left, 0.0), min(right, 1.0)
     return (left, right) if right > left else (left - room, right + room)
 
@@ -200,12 +207,19 @@ def _drawn(interval: Interval, values: Sequence[float], axis: tuple[float, float
     return DrawnInterval(place(interval.mean), place(low), place(high), points, low < axis[0], high > axis[1])
 
 
-def _detail(title: str, own: MethodValues, interval: Interval, unit: str, ends: Ends) -> str:
+def _detail(found: Answer, key: str) -> str:
     """Three lines on a mean: the method, its single values by run or by search, and the ends of its interval."""
-    single = f"{plural(unit)}: {', '.join(f'{100 * value:.2f}' for value in own.units)}"
+    own, interval, form = found.values[key], found.intervals[key], score_form(found.question.digits + 1)
+    unit = "run" if found.question.unit == "single search" else found.unit_word
+
+    def written(values: Sequence[float]) -> str:
+        return ", ".join(found.question.number(value, form=form) for value in values)
+
+    single = "a mean of runs" if own.summary else f"{plural(unit)}: {written(own.units)}"
     if own.failed:
-        single += f"; set aside: {', '.join(f'{100 * value:.2f}' for value in own.failed)}"
-    words, over = "no interval", counted(len(own.units), unit)
-    if shown := interval.within(ends):
-        words = "the 95 % interval holds all scores" if shown == ends else f"95 % interval: {span(shown, '.2f')}"
-    return f"{title}\n{single}\n{words}, over {over}"
+        single += f"; set aside: {written(own.failed)}"
+    words, over, question = "no interval", counted(own.n, unit), found.question
+    if shown := interval.within(question.ends):
+        words = f"95 % interval: {span(shown, form, question.factor)}"
+        words = "the 95 % interval holds all scores" if shown == question.ends else words
+    return f"{found.titles[key]}\n{single}\n{words}, over {over}"

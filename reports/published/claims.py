@@ -141,7 +141,7 @@ def _experiment_answer(claim: Claim, stored: StoredExperiment) -> ExperimentAnsw
     if pair is None:
         return None
     differences = _differences(claim, stored)
-    verdict = _verdict(claim, pair, found.question.margin, its_conditions=differences == ())
+    verdict = _verdict(claim, pair, found.question.bound or 0.0, its_conditions=differences == ())
     return ExperimentAnswer(stored, found, pair, verdict, differences)
 
 
@@ -236,7 +236,7 @@ def _answer_cells(claim: Claim, answer: ExperimentAnswer | None) -> list[Cell]:
     counts = [len(side.units) for side in (pair.of_a, pair.of_b)]
     units = "searches" if answer.answer.question.unit == "search" else "runs"
     return [
-        Cell(pair.untested or size_words(pair, answer.answer.question.margin)),
+        Cell(pair.untested or size_words(pair, answer.answer.question)),
         Cell(pair.difference, pair.half_width, form=POINTS, kind="measured"),
         Cell(pair.claimed_size(claim.points / 100) if answer.differences == () else None),
         Cell(pair.p_better, form=P_VALUE),

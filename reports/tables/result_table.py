@@ -1,7 +1,6 @@
 """Table of an experiment's results: one row per method, means over searches or runs with their intervals."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from reports.tables.differences import asked_pairs
@@ -14,6 +13,7 @@ from reports.tables.table import (
     Sheet,
     Table,
     Value,
+    format_of,
     half_width_text,
     measured_cell,
 )
@@ -28,7 +28,7 @@ from results.spec.component import SourceName
 from results.spec.mlrc_constants import HEADLINE_METRICS, is_in_percent
 from results.spec.plan import LeftOut
 from results.store.experiment_results import MeasuredExperiment
-from results.wording import counted, counted_span, joined, place_words, span
+from results.wording import counted, counted_span, joined, place_words, score_form, span
 
 ResultColumn = tuple[EmbeddingKind, str]
 """Kind of embeddings, and metric."""
@@ -127,6 +127,7 @@ def _scores(found: Answer, further: Mapping[str, str]) -> Iterator[_Scores]:
 
     Further ones are `recall@2`, `nmi` and the like, and functions of the user.
     """
+    question = found.question
     there = dict.fromkeys(zip(found.frame["embeddings"], found.frame["metric"], strict=True))
     last = (("last_epoch", metric) for metric in HEADLINE_METRICS)
     names = [*RESULT_COLUMNS, *last, *((kind, name) for kind in EMBEDDING_KINDS for name in further)]
@@ -135,8 +136,9 @@ def _scores(found: Answer, further: Mapping[str, str]) -> Iterator[_Scores]:
             continue
         intervals, title = intervals_on(found, metric, kind), further.get(metric, metric_title(metric))
         group = f"further, {kind}" if metric in further else kind.replace("_", " ")
-        as_percent = replace(PERCENT, ends=found.question.ends)
-        form = as_percent if metric not in further or is_in_percent(metric) else _AS_COMPUTED
+        form = PERCENT if metric not in further or is_in_percent(metric) else _AS_COMPUTED
+        if (kind, metric) == (question.embeddings, question.score):
+            form = format_of(question)
         yield _Scores(kind, title if SourceName.parse(metric) else metric, Column(title, group), intervals, form)
 
 
@@ -162,6 +164,8 @@ def _score_cell(found: Answer, scores: _Scores, key: str, own: Sequence[RunRecor
     note, is_primary = "", _is_asked(found.question, scores)
     if is_primary and (places := found.final_ranks.get(key)):
         note = f"rank {place_words(places)}"
+    if is_primary and found.question.unit == "dataset" and key in found.mean_ranks:
+        note = ", ".join([*filter(None, [note]), f"mean rank {found.mean_ranks[key]:.1f}"])
     if is_primary:
         ranges = [f"readings {span(rows.values())}" for rows in readings_of(found).values() if key in rows]
         note = ", ".join([*filter(None, [note]), *ranges])
@@ -198,10 +202,12 @@ def _values(
 def _count(found: Answer, key: str) -> Cell:
     """The number of runs; of complete searches and their runs as in `3 × 5` if searches are repeated."""
     own, planned = found.values[key], found.question.methods[key]
+    of = f" of {own.count}" if own.failed else ""
     if planned.searches:
-        of = f" of {own.count}" if own.failed else ""
-        return Cell(own.count, written=f"{len(own.units)}{of} × {planned.runs}")
-    return Cell(own.runs, written=counted(own.runs, "run") if found.question.unit == "search" else "")
+        return Cell(own.n, written=f"{own.n}{of} × {planned.runs}")
+    if found.question.unit == "search":
+        return Cell(own.runs, written=counted(own.runs, "run"))
+    return Cell(own.n, written=f"{own.n}{of}" if of else "")
 
 
 def _caption(found: Answer) -> str:
@@ -218,8 +224,14 @@ def _caption(found: Answer) -> str:
         first = measured.records[0]
         tested = measured.summary.tested(first.test_images)
         of_data = f"Dataset {first.dataset}: {tested} of {counted(first.test_classes, 'test class')}. "
-    numbers = "Percentages" if found.question.scale == "percent" else "Points"
-    return f"{of_data}{numbers}: mean ± half width of the 95 % interval over {_units_words(found.question)}. {compared}"
+    numbers = "Percentages" if found.question.in_percent else "Scores"
+    if found.question.lower_is_better:
+        numbers += ", lower is better"
+    interval = " ± half width of the 95 % interval"
+    if found.question.unit == "dataset":
+        interval = " over the datasets, and the mean of the method's ranks on them"
+        return f"{of_data}{numbers}: mean{interval}. {compared}"
+    return f"{of_data}{numbers}: mean{interval} over {_units_words(found.question)}. {compared}"
 
 
 def _units_words(question: Question) -> str:
@@ -229,8 +241,11 @@ def _units_words(question: Question) -> str:
             return "n searches" if len(searches) > 1 else f"{counted(question.units, 'search')}"
         case "single search":
             return "n runs of the settings that one search found"
-        case "run":
-            return "n runs"
+        case "block":
+            return f"n {question.shared} values that all methods share, so differences are surer than these"
+        case "fold":
+            return "n folds, which share training data"
+    return "n runs"
 
 
 def _settings(measured: MeasuredExperiment) -> str:
@@ -283,9 +298,10 @@ def _single_searches(found: Answer) -> Iterator[str]:
     """The means of every method's complete searches in the asked score, if searches are repeated."""
     if found.question.unit != "search" or sum(len(own) for own in found.runs.values()) > _MOST_SEARCHES:
         return
+    form = score_form(found.question.digits + 1)
     means = [
-        f"{found.titles[key]} {', '.join(f'{100 * unit:.2f}' for unit in found.values[key].units)}"
-        + "".join(f", set aside {100 * unit:.2f}" for unit in found.values[key].failed)
+        f"{found.titles[key]} {', '.join(found.question.number(unit, form=form) for unit in found.values[key].units)}"
+        + "".join(f", set aside {found.question.number(unit, form=form)}" for unit in found.values[key].failed)
         for key in found.compared
         if found.values[key].planned.searched
     ]

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from results.answer.intervals import Interval
-from results.wording import ENDLESS, Ends, counted, interval_words
+from results.answer.question import Question
+from results.wording import ENDLESS, MOST_DIGITS, Ends, counted, interval_words
 
 CellKind = Literal["", "measured", "published", "verdict"]
 """Kind of a cell's value.
@@ -48,6 +49,13 @@ PERCENT = NumberFormat(digits=2, scale=100, ends=(0.0, 1.0))
 """Shows fractions of 1 as percentages with two digits after the point."""
 POINTS = NumberFormat(digits=2, scale=100, signed=True, ends=(-1.0, 1.0))
 """Shows differences of fractions of 1 in percentage points, with a sign and two digits after the point."""
+
+
+def format_of(question: Question, *, signed: bool = False) -> NumberFormat:
+    """Return the format of a question's scores or differences in tables: one digit more than in sentences."""
+    digits, many = question.digits + 1, question.digits >= MOST_DIGITS
+    ends = question.ends_of_differences if signed else question.ends
+    return NumberFormat(3 if many else digits, question.factor, signed=signed, significant=many, ends=ends)
 
 
 @dataclass(frozen=True)

@@ -5,22 +5,25 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from reproduce.commands.options import Format
+from reproduce.errors import InputError
 from reproduce.terminal import print_table, say
 from results.wording import counted
 
 if TYPE_CHECKING:
     from results.answer.answers import Answer
+    from results.answer.audit import Audit
 
 ScoresFile = Annotated[
     str,
     typer.Argument(
-        help="CSV, TSV, JSON lines or Parquet, one row per run; - reads standard input. Columns: method, a "
-        "score (or metric and value) and, if there are any, search, run (or seed), dataset."
+        help="CSV (or .csv.gz), TSV, JSON lines, Parquet, or records of Every Eval Ever, one row per run; - reads "
+        "standard input. Columns: method, a score (or metric and value) and, if there are any, search, run (or seed), "
+        "fold, split, dataset."
     ),
 ]
 
@@ -34,46 +37,119 @@ AssumedDeviation = Annotated[
 _MOST_PAIRS = 15
 """Of more pairs the terminal shows no table; they are in the files."""
 
+_PANEL = "Columns"
+
+
+def _column(name: str, text: str) -> typer.models.OptionInfo:
+    option: typer.models.OptionInfo = typer.Option(name, help=text, rich_help_panel=_PANEL, metavar="COLUMN")
+    return option
+
+
+Score = Annotated[str, _column("--score", "Column (or metric) that is compared, of several.")]
+Method = Annotated[str, _column("--method", "The methods. Default: method, model, ...")]
+Dataset = Annotated[str, _column("--dataset", "The datasets. Default: dataset, benchmark, task.")]
+Run = Annotated[str, _column("--run", "What numbers independent runs. Default: run, seed, ...")]
+Search = Annotated[str, _column("--search", "The searches, whose runs count as one. Default: search, study.")]
+Paired = Annotated[
+    str, _column("--paired", "What all methods share: they are compared within it. Default: split, block, subject.")
+]
+Last = Annotated[str, _column("--last", "Take the last row of each run by this column, such as epoch.")]
+BestOf = Annotated[str, _column("--best-of", "Take the best trial of each search by this column, a validation score.")]
+Where = Annotated[
+    list[str] | None,
+    typer.Option("--where", help="Only rows with this value.", metavar="COLUMN=VALUE", rich_help_panel=_PANEL),
+]
+Wide = Annotated[bool, typer.Option("--wide", help="Each column of numbers is a method.", rich_help_panel=_PANEL)]
+PlusMinus = Annotated[
+    Literal["sd", "se"],
+    typer.Option("--plus-minus", help="What ± is: a deviation or a standard error.", rich_help_panel=_PANEL),
+]
+Compare = Annotated[
+    str | None, typer.Option("--compare", help="Compare all pairs (all), each with the best, or with this method.")
+]
+Margin = Annotated[
+    float | None,
+    typer.Option(
+        "--margin",
+        min=0.0,
+        help="Methods closer than this are equal. Default: 0.5 points of percentages, none of other scores.",
+    ),
+]
+Scale = Annotated[
+    Literal["fractions", "percent", "points"] | None,
+    typer.Option("--scale", help="Default: fractions if all are within 0 and 1, else percent. points: neither."),
+]
+Lower = Annotated[
+    bool | None, typer.Option("--lower-is-better/--higher-is-better", help="Whether the score is an error.")
+]
+KeepAll = Annotated[
+    bool, typer.Option("--keep-all", help="Count runs that lie far from the others of their method too.")
+]
+What = Annotated[
+    Literal["results", "differences", "sentences"],
+    typer.Option("--what", help="What is printed in the formats without room for all."),
+]
+To = Annotated[
+    Path | None, typer.Option("--to", help="Write the page, its figures and the tables in every format here.")
+]
+
 
 def audit(
     file: ScoresFile,
-    score: Annotated[str, typer.Option("--score", help="Column (or metric) that is compared, of several.")] = "",
-    method: Annotated[str, typer.Option("--method", help="Column of the methods. Default: method, model, ...")] = "",
-    compare: Annotated[
-        str | None, typer.Option("--compare", help="Compare all pairs (all), each with the best, or with this method.")
-    ] = None,
-    margin: Annotated[
-        float | None, typer.Option("--margin", min=0.0, help="Methods closer than this, in points, are equal.")
-    ] = None,
-    scale: Annotated[
-        Literal["fractions", "percent", "points"] | None,
-        typer.Option("--scale", help="Default: fractions if all are within 0 and 1, else percent. points: neither."),
-    ] = None,
-    lower_is_better: Annotated[bool, typer.Option("--lower-is-better", help="The score is an error.")] = False,
+    score: Score = "",
+    method: Method = "",
+    dataset: Dataset = "",
+    run: Run = "",
+    search: Search = "",
+    paired: Paired = "",
+    last: Last = "",
+    best_of: BestOf = "",
+    where: Where = None,
+    wide: Wide = False,
+    plus_minus: PlusMinus = "sd",
+    compare: Compare = None,
+    margin: Margin = None,
+    scale: Scale = None,
+    lower_is_better: Lower = None,
+    keep_all: KeepAll = False,
     assume_deviation: AssumedDeviation = None,
     output: Format = "terminal",
-    what: Annotated[
-        Literal["results", "differences"], typer.Option("--what", help="Table in the formats without room for both.")
-    ] = "results",
-    to: Annotated[
-        Path | None, typer.Option("--to", help="Write the page, its figures and the tables in every format here.")
-    ] = None,
+    what: What = "results",
+    to: To = None,
 ) -> None:
     """Judge scores that were measured anywhere: which methods differ, what could have been seen, what does not hold.
 
     With a column of searches, methods are compared; without, the settings that the runs are of. Several datasets get an
-    answer each, and a board. The exit status is 0 whatever the verdict.
+    answer each, and a board; with one score of each they are the sample. The exit status is 0 whatever the verdict.
     """
-    from reproduce.outputs.audit import as_json, audit_file, board_of, write_audit
+    from reproduce.outputs.audit import audit_file, write_audit
+    from results.records.columns import Reading
 
-    reading = {"method": method, "score": score, "scale": scale, "lower_is_better": lower_is_better}
-    found = audit_file(file, reading, compare, margin, assume_deviation)
+    columns: dict[str, Any] = {"method": method, "dataset": dataset, "score": score}
+    repeats = {"run": run, "search": search, "paired": paired}
+    rows = {"last": last, "best_of": best_of, "wide": wide, "where": tuple(map(_condition, where or ()))}
+    scores = {"scale": scale, "lower_is_better": lower_is_better, "plus_minus": plus_minus}
+    asked = {"compare": compare, "margin": margin, "keep_all": keep_all or None}
+    changes = {name: value for name, value in asked.items() if value is not None}
+    found = audit_file(file, Reading(**(columns | repeats | rows | scores)), assume_deviation, **changes)
     if to is not None:
         say(found.read)
         for page in write_audit(found, to):
             say(str(page))
-    elif output == "json":
+    else:
+        _print(found, output, what)
+
+
+def _print(found: Audit, output: str, what: str) -> None:
+    from reports.sentences import sentences
+    from reproduce.outputs.audit import as_json, board_of
+    from reproduce.outputs.tables import KINDS
+
+    if output == "json":
         sys.stdout.write(as_json(found))
+    elif what == "sentences":
+        for one in found.answers.values():
+            sys.stdout.writelines(f"{line}\n" for line in sentences(one, latex=output == "latex"))
     elif output == "terminal":
         say(found.read)
         for title, one in found.answers.items():
@@ -84,10 +160,15 @@ def audit(
             for drawn in (ranking_table(board), pairs_table(board, decided=True)):
                 print_table(drawn, output)
     else:
-        from reproduce.outputs.tables import KINDS
-
         for one in found.answers.values():
             print_table(KINDS[what](one), output)
+
+
+def _condition(text: str) -> tuple[str, str]:
+    column, sign, value = text.partition("=")
+    if not sign or not column.strip():
+        raise InputError(f"--where {text}: write COLUMN=VALUE, such as epoch=29")
+    return column.strip(), value.strip()
 
 
 def _show(title: str, found: Answer) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import groupby
@@ -177,6 +178,34 @@ def runs(
         for name, frame in frames.items():
             write = frame.to_parquet if output == "parquet" else frame.to_csv
             write(folder / f"{name}.{output}", index=False)
+    _say_written(to)
+
+
+@app.command()
+def evaleval(
+    name: Annotated[
+        str, typer.Argument(help="Name or identity of an experiment in the store, or a record (.json, .json.xz).")
+    ],
+    to: NewFolder,
+    store: StoreAt = STORE,
+) -> None:
+    """Write the answer of an experiment as records of Every Eval Ever (schema 0.2.1), one for each method.
+
+    A record has the compared score with standard error, 95 % interval, its method, and the number of searches or runs.
+    `reproduce audit FOLDER` reads records back.
+    """
+    from reproduce.outputs.evaleval import evaleval_records
+    from reproduce.outputs.tables import named_sources
+    from reproduce.storage import existing_store
+    from results.atomic_files import folder_names
+
+    with new_folder(to) as folder:
+        for source in named_sources(existing_store(store), [name]):
+            records = evaleval_records(source.answer, source.measured.summary.dataset, source.name)
+            files = folder_names(record["evaluation_id"] for record in records)
+            for record in records:
+                text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
+                (folder / f"{files[record['evaluation_id']]}.json").write_text(text, encoding="utf-8")
     _say_written(to)
 
 

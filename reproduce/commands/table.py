@@ -32,10 +32,11 @@ def table(
     ] = None,
     output: Format = "terminal",
     what: Annotated[
-        Literal["published", "results", "differences", "peeking", "hyperparameters", "costs"] | None,
+        Literal["published", "results", "differences", "sentences", "peeking", "hyperparameters", "costs"] | None,
         typer.Option(
             "--what",
             help="Kind of table. published: a paper's table beside your own runs; others: tables of an experiment. "
+            "sentences: a sentence for a paper on each pair, in LaTeX with --format latex. "
             "Default: published for the name of a published table, results for an experiment.",
         ),
     ] = None,
@@ -75,10 +76,20 @@ def table(
         for label, measured in _measured(name, store, f"published tables ({', '.join(published)})"):
             if output == "json" and what in (None, "results") and not (compare or columns or rows):
                 sys.stdout.write(measured.without_trainings().to_json())
+            elif what == "sentences":
+                _say_sentences(measured, compare, latex=output == "latex")
             else:
                 drawn = _drawn(measured, what or "results", output, compare)
                 labelled = replace(drawn, label=f"{label} {what or 'results'} {compare or ''}")
                 _show(labelled, output, notes, columns, rows)
+
+
+def _say_sentences(measured: MeasuredExperiment, compare: str | None, *, latex: bool) -> None:
+    from reports.sentences import sentences
+    from reproduce.outputs.tables import compared_by
+
+    for line in sentences(compared_by(measured, compare), latex=latex):
+        sys.stdout.write(f"{line}\n")
 
 
 def _show(table: Table, output: str, notes: str | None, columns: str, rows: str) -> None:

@@ -2,20 +2,23 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from results.answer.answers import Answer
-from results.answer.caveats import findings_of_scores
 from results.answer.compare import compare, compare_at_looks, gains_over
 from results.answer.intervals import Interval
-from results.answer.question import Planned, Question, Unit
+from results.answer.question import PAIRED, Planned, Question, Unit
+from results.answer.table_caveats import findings_of_scores
 from results.answer.typical import intervals_of, method_values
 from results.answer.values import Runs
+from results.records.columns import Reading
 from results.records.frame import EMBEDDING_KINDS
-from results.records.read_scores import Reading, read_scores
+from results.records.read_scores import read_scores
+from results.records.scores_table import ReadScores
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.wording import counted, some
 
@@ -31,12 +34,42 @@ def answer(frame: pd.DataFrame, question: Question) -> Answer:
     `alpha`; `make calibrate` measures it, and docs/comparisons.md lists where it does not hold. Only complete methods
     are tested. Methods that are not complete count in the correction.
     """
-    if not {"metric", "embeddings", "search", "value"} <= {*frame.columns}:
-        read = read_scores(frame, Reading(score=question.score))
-        frame, question = read.frame, replace(question, score=read.metric, embeddings=read.embeddings)
-        if len(several := frame["dataset"].unique()) > 1:
-            raise ValueError(f"there are {counted(len(several), 'dataset')}; ask about the rows of one of them")
-    return answer_frame(frame, question)
+    if {"metric", "embeddings", "search", "value"} <= {*frame.columns}:
+        score = question.score or next((one for one in ("map_at_r", *frame["metric"]) if one in {*frame["metric"]}), "")
+        return answer_frame(frame, replace(question, score=score))
+    own = {name: getattr(question, name) for name in ("score", "method", "paired", "scale", "lower_is_better")}
+    read = read_scores(frame, Reading(**own))
+    if read.repeats != "dataset" and len(several := read.frame["dataset"].unique()) > 1:
+        raise ValueError(
+            f"there are {counted(len(several), 'dataset')}; ask about the rows of one of them, or use `audit`"
+        )
+    return answer_read(read, question)
+
+
+def answer_read(read: ReadScores, question: Question, frame: pd.DataFrame | None = None) -> Answer:
+    """Answer a question about a table that was read, or about a part of its rows, by what its rows repeat."""
+    asked = question if read.exported else replace(question, **asked_by(read))
+    missing: dict[str, list[int]] = {}
+    datasets = {*read.frame["dataset"]} if frame is None else {*frame["dataset"]}
+    for (dataset, method), rows in read.left_out.items():
+        if dataset in datasets:
+            missing.setdefault(method, []).extend(rows)
+    found = answer_frame(read.frame if frame is None else frame, asked)
+    return replace(found, find=partial(findings_of_scores, missing=missing, said=read.said))
+
+
+def asked_by(read: ReadScores) -> dict[str, Any]:
+    """Return what a table's rows decide of a question: the unit, the scale, the direction."""
+    unit: Unit = "search" if read.repeats == "run" else read.repeats
+    return {
+        "score": read.metric,
+        "embeddings": read.embeddings,
+        "unit": unit,
+        "scale": read.scale,
+        "lower_is_better": read.lower_is_better,
+        "folds": read.folds,
+        "shared": read.column,
+    }
 
 
 def answer_frame(frame: pd.DataFrame, question: Question) -> Answer:
@@ -48,6 +81,9 @@ def answer_frame(frame: pd.DataFrame, question: Question) -> Answer:
     if question.assumed and question.assumed.given and question.unit != "single search":
         raise ValueError("a deviation is assumed only where no method was searched twice; leave it out")
     values = method_values(question, runs)
+    if question.unit == "summary":
+        summaries = _summaries(frame, question)
+        values = {key: replace(own, summary=summaries[key], runs=summaries[key][1]) for key, own in values.items()}
     level, pairs = compare_at_looks(question, runs) if question.looks else (None, compare(question, values))
     defaults = question.defaults if question.unit == "search" else {}
     settings = replace(question, unit="run") if question.unit == "single search" else None
@@ -105,10 +141,34 @@ def other_models(found: Answer) -> Answer | None:
 
 def _runs(frame: pd.DataFrame, question: Question) -> Runs:
     of_score = frame[(frame["metric"] == question.score) & (frame["embeddings"] == question.embeddings)]
+    if question.unit in PAIRED:
+        return _paired_runs(of_score, question)
     runs: dict[str, dict[Any, list[float]]] = {}
     for method, search, value in zip(of_score["method"], of_score["search"], of_score["value"], strict=True):
         runs.setdefault(method, {}).setdefault(search, []).append(value)
     return runs
+
+
+def _paired_runs(of_score: pd.DataFrame, question: Question) -> Runs:
+    """The values of the blocks (folds, datasets) that all methods have, in one order; several of one are averaged."""
+    by = "dataset" if question.unit == "dataset" else "run"
+    keys, methods = of_score[by].unique(), of_score["method"].unique()
+    table = of_score.groupby(["method", by], sort=False)["value"].mean().unstack()
+    whole = [key for key in keys if table[key].notna().all()]
+    if len(whole) < (1 if question.unit == "dataset" else 2):
+        few = "none" if not whole else "one"
+        raise ValueError(f"the methods share {few} of the {question.shared or by} values; leave one method out")
+    rows = {str(method): table.loc[method, whole].to_numpy(dtype=float).tolist() for method in methods}
+    return {method: {key: [value] for key, value in zip(whole, row, strict=True)} for method, row in rows.items()}
+
+
+def _summaries(frame: pd.DataFrame, question: Question) -> dict[str, tuple[float, int]]:
+    """Deviation and number of the runs behind each mean."""
+    own = frame[frame["metric"] == question.score]
+    return {
+        str(method): (float(deviation), int(number))
+        for method, deviation, number in zip(own["method"], own["deviation"], own["n"], strict=True)
+    }
 
 
 def _of_found(question: Question, runs: Runs) -> Question:
@@ -117,13 +177,29 @@ def _of_found(question: Question, runs: Runs) -> Question:
     methods = {
         key: Planned(key, len(own), min(map(len, own.values())))
         if unit == "search"
-        else Planned(key, 0, sum(map(len, own.values())), searched=unit != "run")
+        else Planned(key, 0, sum(map(len, own.values())), searched=unit == "single search")
         for key, own in runs.items()
     }
     counts = [planned.searches or planned.runs for planned in methods.values()]
     units = 1 if unit == "single search" else min((one for one in counts if one > 1), default=1)
     values = [value for own in runs.values() for of_search in own.values() for value in of_search]
-    return replace(question, unit=unit, methods=methods, units=units, step=question.step or rounding_step(values))
+    step = question.step or (0.0 if unit == "summary" else rounding_step(values))
+    digits = max(question.digits, _digits(runs, question)) if question.in_percent else _digits(runs, question)
+    return replace(question, unit=unit, methods=methods, units=units, step=step, digits=digits)
+
+
+def _digits(runs: Runs, question: Question) -> int:
+    """Digits after the point that scores need: their deviation, or the smallest gap between means, has one that counts.
+
+    A large score has none.
+    """
+    groups = [np.array([value for own in of.values() for value in own]) * question.factor for of in runs.values()]
+    spreads = [float(np.std(own, ddof=1)) for own in groups if len(own) > 1]
+    means = np.unique([float(own.mean()) for own in groups if len(own)])
+    spread = float(np.median([one for one in spreads if one > 0] or [0.0]))
+    gaps = np.diff(means)[np.diff(means) > 1e-9 * np.max(np.abs(means), initial=0.0)] if len(means) > 1 else []
+    needed = spread or float(np.min(gaps, initial=np.inf))
+    return int(np.clip(-np.floor(np.log10(needed)), 0, 12)) if 0 < needed < np.inf else 1
 
 
 def _unit_of(question: Question, runs: Runs) -> Unit:
@@ -135,9 +211,13 @@ def _unit_of(question: Question, runs: Runs) -> Unit:
 
 
 def rounding_step(values: Sequence[float]) -> float:
-    """Return the step to which all values are rounded: a power of ten from 1 to 0.0001; 0 for a smaller one."""
-    for digits in range(5):
-        scaled = np.asarray(values) * 10**digits
+    """Return the step that all values are rounded to: a power of ten, up to five digits of the largest; else 0."""
+    largest = float(np.max(np.abs(values), initial=0.0))
+    if not 0 < largest < np.inf:
+        return 0.0
+    first = int(np.floor(np.log10(largest) + 1e-12))
+    for power in range(first, first - 5, -1):
+        scaled = np.asarray(values) / 10.0**power
         if np.allclose(scaled, np.round(scaled), rtol=0, atol=1e-7):
-            return float(10.0**-digits)
+            return float(10.0**power)
     return 0.0

@@ -8,14 +8,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 
+import numpy as np
 import pandas as pd
 
 from results.answer.intervals import Interval
-from results.answer.question import Question
+from results.answer.question import PAIRED, Question
 from results.answer.values import Finding, MethodValues, Pair, Runs
 from results.spec.plan import LeftOut
 from results.store.experiment_results import MeasuredExperiment
-from results.wording import ENDLESS, Ends, counted, in_letters, percent, place_words
+from results.wording import ENDLESS, Ends, counted, in_letters, place_words, score_form
 
 _MOST_ROWS = 30
 """Of more methods or pairs a notebook shows the first and the last ones."""
@@ -94,14 +95,20 @@ class Answer:
 
     @property
     def order(self) -> list[str]:
-        """The methods as they are shown: the one that others are compared with, then from the highest mean."""
-        means = {key: self.values[key].mean for key in self.compared}
+        """The methods as they are shown: the one that others are compared with, then from the best mean."""
+        means = {key: self.question.sign * self.values[key].mean for key in self.compared}
         return sorted(means, key=lambda key: (key != self.question.compare, math.isnan(means[key]), -means[key]))
 
     @property
-    def highest(self) -> str:
-        """The method with the highest mean, the first of equal ones."""
-        return max(self.compared, key=lambda key: -math.inf if math.isnan(mean := self.values[key].mean) else mean)
+    def best(self) -> str:
+        """The method with the best mean, the first of equal ones."""
+        means = {key: self.question.sign * self.values[key].mean for key in self.compared}
+        return max(means, key=lambda key: -math.inf if math.isnan(means[key]) else means[key])
+
+    @property
+    def best_words(self) -> str:
+        """What the best mean is: the `highest mean`, or the `lowest mean` where lower is better."""
+        return "lowest mean" if self.question.sign < 0 else "highest mean"
 
     @property
     def shown_pairs(self) -> list[Pair]:
@@ -113,7 +120,7 @@ class Answer:
     def reference(self) -> str | None:
         """The method that each other one is compared with; None if all pairs are compared."""
         compare = self.question.compare
-        return None if compare == "all" else self.highest if compare == "best" else compare
+        return None if compare == "all" else self.best if compare == "best" else compare
 
     @property
     def interim(self) -> bool:
@@ -177,7 +184,14 @@ class Answer:
     def without_agreement(self) -> list[Pair]:
         """The tested pairs whose means disagree (`Pair.means_disagree`), with the typically better method as a."""
         pairs = [pair for pair in (*self.shown_pairs, *self.gains) if pair.untested is None and pair.means_disagree]
-        return [pair if pair.difference > 0 else pair.turned() for pair in pairs]
+        return [pair if self.question.sign * pair.difference > 0 else pair.turned() for pair in pairs]
+
+    @property
+    def unit_word(self) -> str:
+        """What a value of a method is, such as `search` or `run`."""
+        shared = self.question.shared or "block"
+        words = {"single search": "search", "summary": "run", "block": shared}
+        return words.get(self.question.unit, self.question.unit)
 
     @property
     def may_not_recur(self) -> list[Pair]:
@@ -191,7 +205,8 @@ class Answer:
     def with_failed_words(self, pair: Pair) -> str:
         """Write the difference that counts failures too, such as `with failed runs -26.1`."""
         unit = "runs" if self.question.unit == "run" else "searches"
-        return f"with failed {unit} {percent(pair.difference_of_all, form='+.1f')}"
+        form = f"+{score_form(self.question.digits)}"
+        return f"with failed {unit} {self.question.number(pair.difference_of_all, form=form)}"
 
     @cached_property
     def rank_intervals(self) -> dict[str, tuple[int, int]]:
@@ -205,6 +220,15 @@ class Answer:
         better = Counter(pair.better for pair in self.pairs)
         return {key: (1 + worse[key], len(self.question.compared) - better[key]) for key in self.compared}
 
+    @cached_property
+    def mean_ranks(self) -> dict[str, float]:
+        """The mean rank of each method on the blocks or datasets that all share, 1 for the best."""
+        if self.question.unit not in PAIRED or not self.compared:
+            return {}
+        values = self.question.sign * np.array([self.values[key].units for key in self.compared])
+        ranks = pd.DataFrame(values).rank(ascending=False).mean(axis=1)
+        return dict(zip(self.compared, ranks.tolist(), strict=True))
+
     @property
     def final_ranks(self) -> dict[str, tuple[int, int]]:
         """The rank intervals, or nothing while searches or runs are missing."""
@@ -212,19 +236,22 @@ class Answer:
 
     @cached_property
     def methods(self) -> pd.DataFrame:
-        """A row per method: mean and half width as fractions of 1, counts, and the places that it can have."""
+        """A row per method: mean and half width, counts, and the places that it can have.
+
+        Percentages are fractions of 1.
+        """
         rows = []
         for key in [*self.order, *(key for key in self.intervals if key not in self.compared)]:
             own, interval, places = self.values[key], self.intervals[key], self.final_ranks.get(key)
             left_out = self.left_out[key].note if key in self.left_out else self.missing.get(key, "")
-            numbers = (interval.mean, interval.half_width, len(own.units), len(own.failed), own.runs)
+            numbers = (interval.mean, interval.half_width, own.n, len(own.failed), own.runs)
             rows.append((key, self.titles[key], *numbers, *(places or (None, None)), left_out))
         columns = ["method", "title", "mean", "half_width", "n", "failed", "runs", "rank_low", "rank_high", "why_not"]
         return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[7:9], "Int64")).set_index("method")
 
     @cached_property
     def differences(self) -> pd.DataFrame:
-        """A row per pair that was asked for: difference and half width as fractions of 1, p values and verdicts.
+        """A row per pair that was asked for: difference and half width, p values and verdicts.
 
         `difference_of_all` counts the searches (or runs) that failed too.
         """
@@ -235,13 +262,13 @@ class Answer:
 
     def _repr_html_(self) -> str:
         """Return methods, pairs and findings as HTML, with numbers in percent or points."""
-        unit = "%" if self.question.scale == "percent" else "points"
+        unit, form = "%" if self.question.in_percent else "points", score_form(self.question.digits + 1)
         methods, titles, pairs, ranks = self.methods, self.titles, self.shown_pairs, self.final_ranks
         shown = pd.DataFrame(
             {
                 "": methods["title"],
                 f"{self.question.score_name}, {unit}": [
-                    _number(mean, width, ends=self.question.ends)
+                    self._number(mean, width, self.question.ends)
                     for mean, width in zip(methods["mean"], methods["half_width"], strict=True)
                 ],
                 "rank": [place_words(ranks[key]) if key in ranks else "" for key in methods.index],
@@ -251,15 +278,12 @@ class Answer:
         compared = pd.DataFrame(
             {
                 "": [f"{titles[pair.a]} − {titles[pair.b]}" for pair in pairs],
-                "difference": [
-                    _number(pair.difference, pair.half_width, "+.2f", self.question.ends_of_differences)
-                    for pair in pairs
-                ],
+                "difference": [self.difference_words(pair, f"+{form}") for pair in pairs],
                 "verdict": [
                     f"{titles[one.better]} better" if one.better else one.untested or one.direction for one in pairs
                 ],
                 "would have shown": [
-                    "none" if pair.smallest and pair.smallest >= self.question.largest else _number(pair.smallest)
+                    "none" if pair.smallest and pair.smallest >= self.question.largest else self._number(pair.smallest)
                     for pair in pairs
                 ],
             }
@@ -269,6 +293,22 @@ class Answer:
         title = f"<p><strong>{html.escape(self.question.title)}</strong></p>" if self.question.title else ""
         return f"{title}{''.join(tables)}<ul>{said}</ul>"
 
+    def difference_words(self, pair: Pair, form: str = "", *, size: bool = False) -> str:
+        """Write a difference with its interval: `2.0 ± 0.9`, or `2.0 (0.9 to 3.2)` where this is not symmetric.
 
-def _number(value: float | None, width: float | None = None, form: str = ".2f", ends: Ends = ENDLESS) -> str:
-    return "" if value is None or pd.isna(value) else percent(value, None if pd.isna(width) else width, form, ends)
+        `form` is that of `Question.number`; `size` leaves the sign of the difference out. The interval ends where
+        differences of two scores end.
+        """
+        if size and pair.difference < 0:
+            pair = pair.turned()
+        number = self.question.number
+        if pair.ends is None:
+            return number(pair.difference, pair.half_width, form, self.question.ends_of_differences)
+        low, high = (number(end, form=form) for end in pair.ends)
+        return f"{number(pair.difference, form=form)} ({low} to {high})"
+
+    def _number(self, value: float | None, width: float | None = None, ends: Ends = ENDLESS) -> str:
+        form = score_form(self.question.digits + 1)
+        if value is None or pd.isna(value):
+            return ""
+        return self.question.number(value, None if pd.isna(width) else width, form, ends)

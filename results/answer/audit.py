@@ -2,21 +2,23 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
-from results.answer.answer_question import answer_frame
+from results.answer.answer_question import answer_read
 from results.answer.answers import Answer
-from results.answer.caveats import findings_of_scores
+from results.answer.deviations import SearchDeviation
+from results.answer.pair_tests import MOST_DEGREES
 from results.answer.question import Planned, Question, question_of
-from results.records.frame import ExportedRun
-from results.records.read_scores import Reading, ReadScores, read_scores
+from results.records.columns import Reading, ScoresError
+from results.records.frame import PLANNED, QUESTION, ExportedRun
+from results.records.read_scores import read_scores
+from results.records.scores_table import ReadScores
 from results.spec.plan import Plan
 from results.store.experiment_results import MeasuredExperiment
-from results.wording import counted, joined
+from results.wording import counted, joined, some
 
 _QUESTION, _PLANNED = TypeAdapter(Question), TypeAdapter(Planned)
 
@@ -28,7 +30,7 @@ class Audit:
     Attributes:
         name: What the table is called.
         read: What was read of it, in a few sentences.
-        answers: An answer by the name of each of its datasets or experiments.
+        answers: An answer by the name of each of its datasets or experiments; one if the datasets are the sample.
         exported: Whether `reproduce export runs` wrote it.
     """
 
@@ -45,21 +47,30 @@ def with_questions(summary: Plan, runs: Sequence[ExportedRun]) -> list[ExportedR
     asked = _QUESTION.dump_json(replace(question, methods={}, experiment=None)).decode()
     planned = {key: _PLANNED.dump_json(own).decode() for key, own in question.methods.items()}
     return [
-        run._replace(question=asked, planned=planned[run.record.method]) if run.record.method in planned else run
+        run._replace(reproduce_question=asked, reproduce_planned=planned[run.record.method])
+        if run.record.method in planned
+        else run
         for run in runs
     ]
 
 
-def audit(table: pd.DataFrame, reading: Reading | None = None, name: str = "Scores", **changes: Any) -> Audit:
+def audit(
+    table: pd.DataFrame,
+    reading: Reading | None = None,
+    name: str = "Scores",
+    deviation: float | None = None,
+    **changes: Any,
+) -> Audit:
     """Read a table of scores and answer the question for each of its datasets.
 
     Rows that `reproduce export runs` wrote are asked what their experiment asks.
 
     Args:
-        table: One row per run, or per run and metric.
+        table: One row per run, or per run and metric, or a summary of runs.
         reading: Which columns are what, and the scale.
         name: What the table is called.
-        changes: Fields of `Question` that are asked in another way, such as compare, margin and assumed.
+        deviation: Standard deviation between searches that is assumed, in points, or in the unit of the score.
+        changes: Fields of `Question` that are asked in another way, such as compare, margin, assumed and keep_all.
 
     Raises:
         ScoresError: The table cannot be used.
@@ -67,48 +78,105 @@ def audit(table: pd.DataFrame, reading: Reading | None = None, name: str = "Scor
     """
     reading = reading or Reading()
     read, answers = read_scores(table, reading), dict[str, Answer]()
-    for names, own in read.frame.groupby(["experiment", "dataset"], sort=False):
-        experiment, dataset = map(str, names)
-        asked = replace(_question(own, read, reading, dataset or name), **changes)
-        missing = {key[1]: rows for key, rows in read.left_out.items() if key[0] == dataset}
+    if deviation is not None:
+        own = deviation if read.scale == "points" else deviation / 100
+        changes["assumed"] = SearchDeviation(own, int(MOST_DEGREES), "", given=True)
+    if read.repeats == "dataset":
+        answers[name] = answer_read(read, replace(Question(name), **changes))
+        return Audit(name, _said(read, reading, name, answers), answers)
+    groups = read.frame.groupby(["experiment", "dataset"], sort=False)
+    parts, lacking = _with_reference(
+        [(str(key[0]), str(key[1]), own) for key, own in groups], changes.get("compare", "all")
+    )
+    for experiment, dataset, rows in parts:
+        asked = replace(_question(rows, read, reading, dataset or name), **changes)
         key = asked.title if asked.title not in answers else f"{asked.title} ({experiment[:12]})"
-        answers[key] = replace(answer_frame(own, asked), find=partial(findings_of_scores, missing=missing))
-    exported = bool((read.frame["experiment"] != "").any())
-    return Audit(name, _said(read, reading, name, exported), answers, exported)
+        answers[key] = answer_read(read, asked, rows)
+    said = _said(read, reading, name, answers)
+    if lacking:
+        said += f" Not answered, since they lack {changes['compare']}: {some(lacking)}."
+    return Audit(name, said, answers, read.exported)
+
+
+def _with_reference(
+    parts: list[tuple[str, str, pd.DataFrame]], compare: str
+) -> tuple[list[tuple[str, str, pd.DataFrame]], list[str]]:
+    """The parts that have the method that others are compared with, and the datasets that lack it."""
+    if compare in ("all", "best"):
+        return parts, []
+    there = [part for part in parts if compare in set(part[2]["method"])]
+    if not there:
+        names = list(dict.fromkeys(name for part in parts for name in part[2]["method"]))
+        raise ValueError(f"compare {compare!r}: use all, best, or one of {some(names)}")
+    return there, [dataset for _, dataset, own in parts if compare not in set(own["method"])]
 
 
 def _question(frame: pd.DataFrame, read: ReadScores, reading: Reading, title: str) -> Question:
     """What the experiment of an export asks, else all pairs of all that is there."""
     cells = frame.drop_duplicates("method").set_index("method")
-    if (cells["question"] == "").any():
-        scale: Literal["percent", "points"] = "points" if read.scale == "points" else "percent"
-        return Question(title, read.metric, read.embeddings, scale=scale)
-    methods = {str(key): _PLANNED.validate_json(cell) for key, cell in cells["planned"].items()}
-    own = replace(_QUESTION.validate_json(cells["question"].iloc[0]), methods=methods)
+    asked = cells.loc[cells["question"] != "", "question"]
+    if asked.empty:
+        return Question(title)
+    try:
+        own = _QUESTION.validate_json(asked.iloc[0])
+        methods = {
+            str(key): _PLANNED.validate_json(cell) if cell else _own_method(frame, own, str(key))
+            for key, cell in cells["planned"].items()
+        }
+    except ValidationError as error:
+        raise ScoresError(
+            f"{QUESTION} or {PLANNED} is not as `reproduce export runs` wrote it; export again, or leave both out"
+        ) from error
+    own = replace(own, methods=methods)
     own = own.on(read.metric, read.embeddings) if reading.score else own
     return own if own.compare in ("all", "best", *own.compared) else replace(own, compare="all")
 
 
-def _said(read: ReadScores, reading: Reading, name: str, exported: bool) -> str:
-    """What was read: methods, runs, searches, datasets, the score and its scale."""
-    frame = read.frame[["experiment", "dataset", "method", "search", "run"]].drop_duplicates()
-    searches = len(frame[frame["search"] != ""].drop(columns="run").drop_duplicates())
-    counts = [counted(frame["method"].nunique(), "method"), counted(len(frame), "run")]
-    counts += [counted(searches, "search")] if searches else ["no searches"]
-    if datasets := [dataset for dataset in frame["dataset"].unique() if dataset]:
+def _own_method(frame: pd.DataFrame, question: Question, method: str) -> Planned:
+    """A method of which rows were added to an export: it has what is there."""
+    rows = frame[frame["method"] == method].drop_duplicates(["search", "run"])
+    runs = rows.groupby("search").size()
+    if question.unit == "search":
+        return Planned(method, len(runs), int(runs.min()))
+    return Planned(method, 0, len(rows), searched=question.unit == "single search")
+
+
+_READ_AS = {
+    "fractions": "taken as fractions (within 0 and 1)",
+    "percent": "taken as percent (within 0 and 100)",
+    "points": "taken as points",
+}
+
+
+def _said(read: ReadScores, reading: Reading, name: str, answers: Mapping[str, Answer]) -> str:
+    """What was read: methods, runs, searches, datasets, the score with its scale and direction."""
+    counts = [counted(read.frame["method"].nunique(), "method"), *_repeats(read)]
+    if datasets := [dataset for dataset in read.frame["dataset"].unique() if dataset]:
         counts.append(f"{counted(len(datasets), 'dataset')} ({joined(datasets[:3])}{', ...' if datasets[3:] else ''})")
-    scale = {
-        "fractions": "taken as fractions (within 0 and 1)",
-        "percent": "taken as percent (within 0 and 100)",
-        "points": "taken as points",
-    }[read.scale]
-    score = "what each experiment asks" if exported and not reading.score else f"score {read.score}, {scale}"
-    sentences = [f"{name}: {', '.join(counts)}; {score}."]
-    if reading.lower_is_better:
-        sentences.append("Lower is better, so it stands below with a minus sign.")
-    if len(read.scores) > 1 and not exported and not reading.score:
+    score = f"score {read.score}, {_READ_AS[read.scale]}"
+    if read.exported and not reading.score:
+        score = "what each experiment asks"
+    sentences = [f"{name}: {', '.join(counts)}; {score}{', lower is better' if read.lower_is_better else ''}."]
+    if len(read.scores) > 1 and not read.exported and not reading.score:
         others = joined([one for one in read.scores if one != read.score][:6])
         sentences.append(f"Compared in {read.score}; --score names another ({others}).")
-    if read.unread and not exported:
+    if read.unread and not read.exported:
         sentences.append(f"Not read: {joined(read.unread)}.")
-    return " ".join(sentences)
+    return " ".join([*sentences, *(read.said if len(answers) > 1 else ())])
+
+
+def _repeats(read: ReadScores) -> list[str]:
+    """How many repeats there are, by what a row repeats."""
+    own = read.frame[(read.frame["metric"] == read.metric) & (read.frame["embeddings"] == read.embeddings)]
+    rows = own[["experiment", "dataset", "method", "search", "run"]].drop_duplicates()
+    match read.repeats:
+        case "summary":
+            return [f"{counted(len(rows), 'mean')} of {int(own['n'].sum()):,} runs with {read.column}"]
+        case "block":
+            return [counted(len(rows), "run"), f"paired by {read.column} ({counted(rows['run'].nunique(), 'value')})"]
+        case "fold":
+            return [counted(len(rows), "score"), f"paired by the {read.folds} folds of each repeat"]
+        case "dataset":
+            return ["one score on each dataset"]
+    searches = len(rows[rows["search"] != ""].drop(columns="run").drop_duplicates())
+    return [counted(len(rows), "run"), counted(searches, "search") if searches else "no searches"]

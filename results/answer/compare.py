@@ -17,17 +17,21 @@ from results.answer.answers import Answer
 from results.answer.deviations import FEWEST_DEGREES, SearchDeviation, nearest_search_deviation
 from results.answer.pair_tests import (
     SHARE_OF_BETTER,
+    MeanErrors,
     PairDifferences,
     adjusted,
     adjusted_in_one_step,
     break_even,
     corrected_level,
+    family,
     holm,
+    paired_differences,
     pairs_of,
     smallest_detectable,
     with_assumed_search,
 )
 from results.answer.question import ALPHA, Question
+from results.answer.signed_ranks import FEWEST_DATASETS, signed_rank
 from results.answer.typical import mean_errors, method_values
 from results.answer.values import MethodValues, Pair, Runs, Untested
 
@@ -44,7 +48,8 @@ def fragile_claims(found: Answer) -> dict[tuple[str, str], tuple[str, ...]]:
         if key == found.reference:
             continue
         question = found.question.only([other for other in compared if other != key], found.question.compare)
-        pairs = compare(question, method_values(question, found.runs))
+        parted = question.unit in ("search", "run")
+        pairs = compare(question, method_values(question, found.runs) if parted else found.values)
         still = {(pair.better, pair.worse) for pair in pairs}
         for claim in claims:
             if key not in claim and claim not in still:
@@ -91,22 +96,38 @@ def compare(question: Question, values: Mapping[str, MethodValues]) -> tuple[Pai
     """Compare the methods of a question at its level, all of their values at once."""
     compared = {key: values[key] for key in question.compared}
     named = {name: _untested(given, question) for name, given in compared.items()}
-    ordered = _ordered(compared, question.compare)
+    ordered = _ordered(compared, question.compare, question.sign)
     tested = [name for name in ordered if named[name] is None]
     if question.compare != "all" and ordered[:1] != tested[:1]:
         tested = []  # The reference is not complete.
     verdicts: dict[tuple[str, str], dict[str, Any]] = {}
-    if len(tested) > 1:
-        if question.unit == "single search" and question.assumed is not None:
-            differences = _of_single_searches(compared, tested, question.assumed, question.step)
-        else:
-            differences = mean_errors(compared, tested, question.step, question.least_deviation).pairs()
-        verdicts = _verdicts(tested, differences, question)
+    if len(tested) > 1 and question.unit == "dataset":
+        verdicts = _over_datasets(tested, compared, question)
+    elif len(tested) > 1:
+        verdicts = _verdicts(tested, differences_of(question, compared, tested), question)
     pairs = []
     for a, b in _asked(ordered, question.compare):
         found = verdicts.get((a, b)) or {"untested": named[a] or named[b]}
         pairs.append(Pair(a, b, compared[a], compared[b], **found).agreed())
     return tuple(pairs)
+
+
+def differences_of(
+    question: Question, values: Mapping[str, MethodValues], names: Sequence[str], more: int = 0
+) -> PairDifferences:
+    """Return the differences of every two methods with their errors, or those that `more` units of each would have."""
+    if question.unit == "single search" and question.assumed is not None:
+        return _of_single_searches(values, names, question.assumed, question.step)
+    if question.unit in ("block", "fold"):
+        return paired_differences(np.array([values[name].units for name in names]), question.folds, question.step, more)
+    if question.unit == "summary":
+        summaries = [values[name].summary or (0.0, 1) for name in names]
+        counts = np.array([count + more for _, count in summaries], dtype=float)
+        squares = np.maximum([deviation**2 for deviation, _ in summaries], np.finfo(float).tiny) / counts
+        # Each method has its own variance, so the test is Welch's.
+        means, pool = np.array([values[name].mean for name in names]), np.arange(len(names))
+        return MeanErrors(means, squares, counts - 1, pool).pairs()
+    return mean_errors(values, names, question.step, question.least_deviation, more).pairs()
 
 
 def compare_at_looks(question: Question, runs: Runs) -> tuple[float, tuple[Pair, ...]]:
@@ -134,6 +155,7 @@ def _over_looks(pair: Pair, earlier: Sequence[tuple[float, Sequence[Pair]]], alp
     changes: dict[str, Any] = {
         name: min(1.0, *(getattr(one, name) * alpha / level for level, one in seen))
         for name in ("p_better", "p_beyond", "p_equal")
+        if getattr(pair, name) is not None
     }
     for verdict in ("direction", "size"):
         claims = (getattr(one, verdict) for _, one in seen)
@@ -159,11 +181,11 @@ def _first_searches(question: Question, runs: Runs) -> Runs:
     return first
 
 
-def _ordered(values: Mapping[str, MethodValues], compare: str) -> list[str]:
+def _ordered(values: Mapping[str, MethodValues], compare: str, sign: int) -> list[str]:
     """The methods with values, those that others are compared with first."""
     names = [name for name, given in values.items() if given.units]
     if compare == "best":
-        return sorted(names, key=lambda name: (math.isnan(values[name].mean), -values[name].mean))
+        return sorted(names, key=lambda name: (math.isnan(values[name].mean), -sign * values[name].mean))
     return sorted(names, key=lambda name: name != compare)
 
 
@@ -179,8 +201,10 @@ def _untested(given: MethodValues, question: Question) -> Untested | None:
         return given.missing or "runs missing"
     if question.unit == "single search" and given.planned.searched and question.assumed is None:
         return "search not known"
+    if question.unit == "dataset" and len(given.units) < FEWEST_DATASETS:
+        return "fewer than 6 datasets"
     stated = question.unit == "single search" and question.assumed is not None and question.assumed.given
-    return None if given.planned.constant or len(given.units) > 1 or stated else "single runs"
+    return None if given.planned.constant or given.n > 1 or stated else "single runs"
 
 
 def _of_single_searches(
@@ -202,7 +226,7 @@ def _verdicts(
     names: Sequence[str], differences: PairDifferences, question: Question
 ) -> dict[tuple[str, str], dict[str, Any]]:
     """The numbers and verdicts of the tested pairs, by the names of both."""
-    compare, methods, margin, alpha = question.compare, len(question.compared), question.margin, question.alpha
+    compare, methods, alpha = question.compare, len(question.compared), question.alpha
     level = corrected_level(compare, methods, alpha)
     asked = list(_asked(names, compare))
     # Of all pairs, those with the first method, which is the reference, come first.
@@ -211,27 +235,48 @@ def _verdicts(
     adjust = adjusted_in_one_step if question.unit == "single search" else adjusted
     adjust_equal = adjusted_in_one_step if compare == "best" else adjust
     better = np.minimum(adjust(tested.p, compare, methods) / SHARE_OF_BETTER, 1)
-    beyond = np.minimum(adjust(tested.p_beyond(margin), compare, methods) / SHARE_OF_BETTER, 1)
     columns = {
         "half_width": tested.half_width(),
         "degrees": degrees,
         "p": tested.p,
         "p_better": better,
-        # The data choose the direction, so a one-sided test alone would err twice as often.
-        "p_beyond": np.maximum(better, beyond),
-        "p_equal": np.minimum(adjust_equal(tested.p_equal(margin), compare, methods) / (1 - SHARE_OF_BETTER), 1),
         "smallest": smallest_detectable(error, degrees, level),
     }
-    if question.unit == "run":
+    if (margin := question.bound) is not None:
+        beyond = np.minimum(adjust(tested.p_beyond(margin), compare, methods) / SHARE_OF_BETTER, 1)
+        # The data choose the direction, so a one-sided test alone would err twice as often.
+        columns["p_beyond"] = np.maximum(better, beyond)
+        equal = adjust_equal(tested.p_equal(margin), compare, methods)
+        columns["p_equal"] = np.minimum(equal / (1 - SHARE_OF_BETTER), 1)
+    if question.unit in ("run", "block", "summary"):
         columns["break_even"] = break_even(tested.difference, error, degrees, level)
     verdicts: dict[tuple[str, str], dict[str, Any]] = {}
     for index, names_of_pair in enumerate(asked):
         numbers: dict[str, Any] = {key: float(column[index]) for key, column in columns.items()}
         if numbers["p_better"] < alpha:
-            numbers["direction"] = "a better" if tested.difference[index] > 0 else "b better"
-        if min(numbers["p_beyond"], numbers["p_equal"]) < alpha:
+            numbers["direction"] = "a better" if question.sign * tested.difference[index] > 0 else "b better"
+        if margin is not None and min(numbers["p_beyond"], numbers["p_equal"]) < alpha:
             numbers["size"] = "beyond" if numbers["p_beyond"] < alpha else "within"
         verdicts[names_of_pair] = numbers
+    return verdicts
+
+
+def _over_datasets(
+    names: Sequence[str], values: Mapping[str, MethodValues], question: Question
+) -> dict[tuple[str, str], dict[str, Any]]:
+    """The numbers and verdicts of pairs whose sample are the datasets, corrected by Holm's method."""
+    asked = list(_asked(names, question.compare))
+    found = [signed_rank(np.subtract(values[a].units, values[b].units)) for a, b in asked]
+    p = [one.p for one in found]
+    # The data choose the best, so any of all pairs could have had its test.
+    count = family(question.compare, len(question.compared))
+    better = holm(p, least=count if question.compare == "best" else 1, tests=count)
+    verdicts: dict[tuple[str, str], dict[str, Any]] = {}
+    for pair, one, adjusted_p in zip(asked, found, better.tolist(), strict=True):
+        ends = one.low, one.high
+        verdicts[pair] = {"p": one.p, "p_better": adjusted_p, "shift": one.median, "ends": ends}
+        if adjusted_p < question.alpha:
+            verdicts[pair]["direction"] = "a better" if question.sign * one.median > 0 else "b better"
     return verdicts
 
 

@@ -109,7 +109,9 @@ def variance_inflation(units: npt.ArrayLike) -> Any:
     return 1 + 1 / (np.asarray(units) - 1.0) ** 2
 
 
-def pool_or_own(means: Numbers, variances: Numbers, units: npt.ArrayLike, least: float = 0.0) -> MeanErrors:
+def pool_or_own(
+    means: Numbers, variances: Numbers, units: npt.ArrayLike, least: float = 0.0, more: int = 0
+) -> MeanErrors:
     """Take the larger of a method's own variance and the pooled one, times `variance_inflation`.
 
     Args:
@@ -117,13 +119,46 @@ def pool_or_own(means: Numbers, variances: Numbers, units: npt.ArrayLike, least:
         variances: Variances over units, likewise.
         units: Numbers of units, at least two: one for all, or one of each method.
         least: No variance is taken to be smaller. That of rounding to the steps of a score lets no p value be 0.
+        more: Units more of each method, for the errors that these variances would give then.
     """
     counts = np.broadcast_to(np.asarray(units, dtype=float), means.shape)
     degrees = counts - 1
     all_degrees = degrees.sum(axis=-1, keepdims=True)
     pooled = (degrees * variances).sum(axis=-1, keepdims=True) / all_degrees
+    counts, all_degrees = counts + more, all_degrees + more * means.shape[-1]
     taken = variance_inflation(counts) * np.maximum(np.maximum(variances, pooled), least)
     return MeanErrors(means, taken / counts, np.broadcast_to(np.minimum(all_degrees, MOST_DEGREES), means.shape))
+
+
+def paired_differences(values: Numbers, folds: int = 0, resolution: float = 0.0, more: int = 0) -> PairDifferences:
+    """Compare methods within blocks that they share, such as splits: what a block adds to all of them cancels out.
+
+    Two methods have the paired t test. Of more, the variance of a pair's differences is the larger of its own and the
+    one pooled over all methods, `2 q` for the mean square q of what is left without the means of methods and blocks,
+    times `variance_inflation`.
+
+    Folds of a cross-validation share their training data. The variance of a mean difference over n of them is that of
+    one times `1 / n + 1 / (folds - 1)`, not `1 / n` (Nadeau and Bengio, Machine Learning 52, 2003).
+
+    Args:
+        values: Scores of shape (..., methods, blocks); all methods have all blocks.
+        folds: Folds of each repeat of a cross-validation, whose blocks they are; 0 for independent blocks.
+        resolution: Smallest step of the score. No variance is taken to be smaller than that of rounding to it.
+        more: Blocks more, for the errors that these variances would give then.
+    """
+    methods, blocks = values.shape[-2:]
+    means = values.mean(axis=-1)
+    first, second = pairs_of(methods)
+    own = (values[..., first, :] - values[..., second, :]).var(axis=-1, ddof=1)
+    number, degrees = blocks + more, float(blocks + more - 1)
+    if methods > 2:
+        rest = values - means[..., None] - values.mean(axis=-2, keepdims=True) + means.mean(axis=-1)[..., None, None]
+        pooled = (rest**2).sum(axis=(-2, -1)) / ((methods - 1) * (blocks - 1))
+        own = variance_inflation(number) * np.maximum(own, 2 * pooled[..., None])
+        degrees = min((methods - 1) * degrees, MOST_DEGREES)
+    floor = max(resolution**2 / 6, np.finfo(float).tiny)
+    square = np.maximum(own, floor) * (1 / number + (1 / (folds - 1) if folds else 0.0))
+    return PairDifferences(means[..., first] - means[..., second], np.sqrt(square), np.full(square.shape, degrees))
 
 
 def with_assumed_search(

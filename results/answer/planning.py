@@ -7,9 +7,11 @@ import numpy as np
 from scipy import special
 
 from results.answer.answers import Answer
+from results.answer.compare import differences_of
 from results.answer.deviations import SearchDeviation, nearest_search_deviation, run_deviation, search_deviation
 from results.answer.pair_tests import POWER, corrected_level, pairs_of, pool_or_own, smallest_detectable
 from results.answer.question import ALPHA, Question, Unit
+from results.answer.values import Pair
 
 MOST_UNITS = 1000
 """Largest number of searches or runs that is looked for."""
@@ -28,7 +30,7 @@ class Detectable:
         smallest: Smallest true difference that is called better with a probability of 80 %; None if there is no test.
         one_more: The same with one unit more of each method.
         needed: Units of each method for `wanted`; also None if more than `MOST_UNITS`.
-        wanted: A difference of interest.
+        wanted: A difference of interest; None without one.
         source: Where the deviation is from: `this experiment`, `these scores` or a record; empty for a given one.
     """
 
@@ -39,7 +41,7 @@ class Detectable:
     smallest: float | None
     one_more: float | None
     needed: int | None
-    wanted: float
+    wanted: float | None
     source: str
 
 
@@ -49,7 +51,7 @@ def detectable(question: Question, methods: int, found: Answer | None = None) ->
     The difference of interest is the margin of equality. The deviation is that of the answer's own searches or runs
     if it has any, else that of the nearest record.
     """
-    unit, units, margin = question.unit, question.units, question.margin
+    unit, units, margin = question.unit, question.units, question.bound
     known = _deviation(question, found)
     if known is None:
         return Detectable(unit, methods, units, None, None, None, None, margin, "")
@@ -61,7 +63,7 @@ def detectable(question: Question, methods: int, found: Answer | None = None) ->
             return deviation * smallest_difference(methods, count, question.compare, alpha)
         return smallest_of_one_search(known, methods, question.compare) if unit == "single search" else None
 
-    needed = units_for(methods, margin / deviation, question.compare)
+    needed = None if margin is None else units_for(methods, margin / deviation, question.compare)
     source = "" if known.given else known.record
     if source == SearchDeviation.record and question.experiment is None:
         source = "these scores"
@@ -72,7 +74,7 @@ def _deviation(question: Question, found: Answer | None) -> SearchDeviation | No
     """The deviation of what is compared: the answer's own, or that of a record."""
     if question.unit == "single search":
         return question.assumed
-    if question.unit == "run":
+    if question.unit not in ("search", "single search"):
         return run_deviation([] if found is None else [own.units for own in found.values.values()])
     if found is not None:
         between = search_deviation(found.searches)
@@ -88,6 +90,39 @@ def smallest_of_one_search(assumed: SearchDeviation, methods: int, compare: str 
     error = np.array(2**0.5 * assumed.taken)
     level = corrected_level(compare, methods, ALPHA)
     return float(smallest_detectable(error, np.array(float(assumed.degrees)), level))
+
+
+def seen_with(found: Answer, more: int) -> dict[frozenset[str], float]:
+    """Return the smallest difference that each tested pair shows with so many units more of each method.
+
+    They are those of the pair's own test: with its variances, and with the degrees of freedom of as many values.
+    """
+    question, tested = found.question, [pair for pair in found.pairs if pair.smallest is not None]
+    if not tested or question.unit == "single search":
+        return {}
+    names = list(dict.fromkeys(key for pair in tested for key in (pair.a, pair.b)))
+    differences = differences_of(question, found.values, names, more)
+    level = corrected_level(question.compare, len(question.compared), found.look_level or question.alpha)
+    smallest = smallest_detectable(differences.error, differences.degrees, level)
+    places = {frozenset((names[i], names[j])): n for n, (i, j) in enumerate(zip(*pairs_of(len(names)), strict=True))}
+    return {key: float(smallest[places[key]]) for key in (frozenset((pair.a, pair.b)) for pair in tested)}
+
+
+def more_for(found: Answer, pair: Pair, wanted: float) -> int | None:
+    """Return how many units more of each method a pair takes to show a difference; None above `MOST_UNITS`."""
+
+    def seen(more: int) -> float:
+        return seen_with(found, more).get(frozenset((pair.a, pair.b)), np.inf)
+
+    low, high = -1, 1
+    while seen(high) > wanted:
+        low, high = high, 2 * high
+        if low > MOST_UNITS:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if seen(middle) > wanted else (low, middle)
+    return high if high <= MOST_UNITS else None
 
 
 @cache

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, Self
 
 from results.answer.deviations import SearchDeviation, nearest_search_deviation
+from results.records.columns import ScoreScale
 from results.records.frame import EmbeddingKind
 from results.records.records import RunRecord
 from results.spec.experiment_spec import Experiment, PrimaryScore
@@ -14,17 +15,24 @@ from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.plan import LeftOut
 from results.spec.search_settings import LOOKS
 from results.store.experiment_results import MeasuredExperiment
-from results.wording import ENDLESS, Ends
+from results.wording import ENDLESS, Ends, interval_words, score_form, span
 
 ALPHA = 0.05
-MARGIN = 0.005
-"""Half a percentage point: methods that differ by less count as equal."""
+MARGIN = 0.5
+"""In points: methods whose percentages differ by less count as equal."""
 
 FURTHER_SCORES = 5
 """Headline scores beside the primary one: three metrics of two kinds of embeddings."""
 
-Unit = Literal["search", "single search", "run"]
-"""What a method's values are: means of repeated searches, the runs of its only search, or runs of a given setting."""
+Unit = Literal["search", "single search", "run", "block", "fold", "dataset", "summary"]
+"""What a method's values are: means of repeated searches, the runs of its only search, or runs of a given setting.
+
+In scores that were measured elsewhere also runs on blocks that all methods share (splits, subjects, seeds), folds of a
+cross-validation, one score on each of several datasets, or a mean of runs with its deviation.
+"""
+
+PAIRED: tuple[Unit, ...] = ("block", "fold", "dataset")
+"""The values of the methods belong together, one by one."""
 
 
 @dataclass(frozen=True)
@@ -75,12 +83,13 @@ class Question:
 
     Attributes:
         title: Heading of tables and pages.
-        score: The metric.
+        score: The metric; empty for the only one of a table.
         embeddings: Their kind, as in the frame.
         unit: What the methods are compared by. With `single search` the deviation of a search is `assumed`.
         compare: `all` pairs, each with the `best`, or each with the method of this name.
         alpha: Bound of the probability of a wrong claim.
-        margin: Methods that differ by less count as equal, in the unit of the values.
+        margin: Methods that differ by less count as equal, in the unit that is shown: points of percentages, or the
+            score's own. None is 0.5 points of percentages, and no margin of other scores.
         step: Smallest step of the score; 0 if it is not known.
         looks: Numbers of searches after which tests are planned, if several are.
         units: Planned searches of each method, or runs.
@@ -91,16 +100,24 @@ class Question:
         least_deviation: Searches of losses are taken to vary by no less, whatever they show (`with_marks`).
         half_can_fail: Whether a value below half of its method's best can have failed (`typical.failed`): for
             experiments of this suite.
-        scale: What numbers are shown in: percent, or points of a score that is no percentage.
+        scale: What the scores are: fractions of 1 or percent, which are shown in percent, or points of a score that is
+            no percentage. None is told from a table's scores.
+        lower_is_better: Whether a lower score is better. None is no, unless the score's name says that it is.
+        digits: Digits after the point of a score in sentences. Tables have one more.
+        method: Column of the methods in a table; empty for one that is named so.
+        paired: Column of what all methods share, if the table is to be compared by it.
+        shared: What the column of blocks is called.
+        folds: Number of folds of a cross-validation.
+        keep_all: Whether values that lie far from the others of their method count too.
     """
 
     title: str = ""
-    score: str = "map_at_r"
+    score: str = ""
     embeddings: str = ""
     unit: Unit = "search"
     compare: str = "all"
     alpha: float = ALPHA
-    margin: float = MARGIN
+    margin: float | None = None
     step: float = 0.0
     looks: tuple[int, ...] = ()
     units: int = 0
@@ -111,7 +128,14 @@ class Question:
     experiment: Experiment | None = None
     least_deviation: float = 0.0
     half_can_fail: bool = False
-    scale: Literal["percent", "points"] = "percent"
+    scale: ScoreScale | None = None
+    lower_is_better: bool | None = None
+    digits: int = 1
+    method: str = ""
+    paired: str = ""
+    shared: str = ""
+    folds: int = 0
+    keep_all: bool = False
 
     @property
     def score_name(self) -> str:
@@ -119,14 +143,63 @@ class Question:
         return f"{self.embeddings} {HEADLINE_METRICS.get(self.score, self.score)}".strip()
 
     @property
+    def in_percent(self) -> bool:
+        """Whether the scores are percentages, whose values are fractions of 1."""
+        return self.scale != "points"
+
+    @property
+    def factor(self) -> int:
+        """What values are multiplied by where they are shown."""
+        return 100 if self.in_percent else 1
+
+    @property
+    def points(self) -> str:
+        """The unit of a difference, after a blank; empty for scores that are no percentages."""
+        return " points" if self.in_percent else ""
+
+    @property
+    def sign(self) -> int:
+        """1 if a higher score is better, else -1."""
+        return -1 if self.lower_is_better else 1
+
+    @property
+    def bound(self) -> float | None:
+        """The margin in the unit of the values; None without one."""
+        if self.margin is None:
+            return MARGIN / 100 if self.in_percent else None
+        return self.margin / self.factor
+
+    @property
+    def margin_words(self) -> str:
+        """The margin as it is shown."""
+        return "" if self.bound is None else f"{self.factor * self.bound:g}"
+
+    def number(self, value: float, half_width: float | None = None, form: str = "", ends: Ends = ENDLESS) -> str:
+        """Write a score, or a difference, with its interval: `2.0 ± 0.9`, in percent or points.
+
+        `form` has a sign and digits of its own, such as `+z.2f`; `ends` are those of `interval_words`.
+        """
+        own = form or score_form(self.digits)
+        words = f"{self.factor * value:{own}}"
+        return (
+            words
+            if half_width is None
+            else f"{words} {interval_words(value, half_width, own, ends, self.factor)}".rstrip()
+        )
+
+    def numbers(self, values: Iterable[float]) -> str:
+        """Write the range of scores or differences, as `12.3 to 28.1`, or one number where both ends look alike."""
+        return span(values, score_form(self.digits), self.factor)
+
+    @property
     def largest(self) -> float:
         """The largest difference that two scores can have: 100 points of percentages; other points have no end."""
-        return 1.0 if self.scale == "percent" else math.inf
+        return 1.0 if self.in_percent else math.inf
 
     @property
     def ends(self) -> Ends:
         """The lowest and the highest score; a score that is no percentage has no ends."""
-        return (0.0, 1.0) if self.scale == "percent" else ENDLESS
+        return (0.0, 1.0) if self.in_percent else ENDLESS
 
     @property
     def ends_of_differences(self) -> Ends:
@@ -171,7 +244,7 @@ def planned_question(experiment: Experiment, embeddings: EmbeddingKind | None = 
         embeddings=primary.embeddings,
         unit=unit,
         compare=primary.compare,
-        margin=primary.margin / 100,
+        margin=primary.margin,
         looks=LOOKS if search.until_decided else (),
         units=experiment.reproductions if unit == "run" else search.searches,
         assumed=_assumed(experiment, unit, primary.metric, primary.embeddings),

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from results.answer.intervals import Interval, student_t_interval
+from results.answer.intervals import Interval, student_t_interval, t_quantile
 from results.answer.pair_tests import MOST_DEGREES, MeanErrors, Numbers, pool_or_own
 from results.answer.question import Planned, Question
 from results.answer.values import Incomplete, MethodValues, Runs
@@ -38,8 +38,8 @@ def method_values(question: Question, runs: Runs) -> dict[str, MethodValues]:
     the complete searches. Else they are the runs. Values that failed are set aside.
     """
     found = {key: _all_values(planned, runs.get(key, {})) for key, planned in question.methods.items()}
-    if question.unit == "single search":
-        return found  # Its runs do not show how much searches vary.
+    if question.unit not in ("search", "run") or question.keep_all:
+        return found  # Runs of single searches do not show how much searches vary, and pairs are not parted.
     pools: dict[tuple[bool, ...], dict[str, MethodValues]] = {}
     for key, own in found.items():
         planned = own.planned
@@ -67,7 +67,7 @@ def _without_failed(values: Mapping[str, MethodValues], question: Question) -> d
         return dict(values)
     padded = [[*own.units, *[np.nan] * (most - len(own.units))] for own in values.values()]
     found = {}
-    low_ones = failed(np.array(padded), question.step, half=question.half_can_fail)
+    low_ones = failed(question.sign * np.array(padded), question.step, half=question.half_can_fail)
     for (key, own), low in zip(values.items(), low_ones.tolist(), strict=True):
         kept, aside = (
             [one for one, is_low in zip(own.units, low, strict=False) if is_low == of] for of in (False, True)
@@ -103,7 +103,7 @@ def failed(values: Numbers, step: float = 0.0, *, half: bool = True) -> npt.NDAr
     low = values < medians - FAR * width
     if half:
         low |= (values < best / 2) & (best > 0) & (values < medians - BELOW_HALF * width)
-    low &= deviation > max(step, _ROUNDING)
+    low &= deviation > np.maximum(step, _ROUNDING * np.abs(medians))
     lowest = np.where(low, np.inf, np.nan_to_num(values, nan=np.inf)).min(axis=-1, keepdims=True)
     gap = lowest - np.where(low, values, -np.inf).max(axis=-1, keepdims=True)
     return np.asarray(low & (gap > GAP * (best - lowest)) & (2 * low.sum(axis=-1, keepdims=True) < counts))
@@ -112,10 +112,11 @@ def failed(values: Numbers, step: float = 0.0, *, half: bool = True) -> npt.NDAr
 def intervals_of(question: Question, runs: Runs, values: Mapping[str, MethodValues]) -> dict[str, Interval]:
     """Return mean and 95 % interval of every method with runs: those of the comparison (`mean_half_widths`).
 
-    A method with missing searches has no interval. The interval of a row that is not compared, and where each method
-    was searched once, is Student's t over its own values.
+    A method with missing searches has no interval, nor has a mean over datasets. The interval of a row that is not
+    compared, where each method was searched once, and over blocks that methods share, is Student's t over its own
+    values; over folds with the variance of `paired_differences`.
     """
-    pooled = question.unit != "single search"
+    pooled = question.unit in ("search", "run")
     widths = mean_half_widths({key: values[key] for key in question.compared}, question.step) if pooled else {}
     intervals = {}
     for key, own in values.items():
@@ -124,19 +125,38 @@ def intervals_of(question: Question, runs: Runs, values: Mapping[str, MethodValu
         if not own.units:  # No search is complete.
             intervals[key] = Interval(float(np.mean([one for search in runs[key].values() for one in search])), None, 0)
             continue
-        alone = student_t_interval(own.units)
+        alone = _alone(question, own)
         incomplete = own.missing == "searches missing"
         half_width = None if incomplete else widths.get(key, alone.half_width)
-        intervals[key] = Interval(alone.mean, half_width, len(own.units))
+        intervals[key] = Interval(alone.mean, half_width, own.n)
     return intervals
 
 
-def mean_errors(
-    values: Mapping[str, MethodValues], names: Sequence[str], resolution: float, between_searches: float = 0.0
-) -> MeanErrors:
-    """Errors of the means. Methods of one kind (searched or given, trained or computed) pool their variances.
+def _alone(question: Question, own: MethodValues) -> Interval:
+    """The interval of a method over its own values."""
+    if own.summary:
+        deviation, number = own.summary
+        half = t_quantile(0.975, number - 1) * deviation / number**0.5 if number > 1 else None
+        return Interval(own.mean, half, number)
+    alone = student_t_interval(own.units)
+    if question.unit == "dataset":
+        return Interval(alone.mean, None, alone.n)
+    if question.unit == "fold" and alone.half_width is not None:
+        return Interval(alone.mean, alone.half_width * (1 + alone.n / (question.folds - 1)) ** 0.5, alone.n)
+    return alone
 
-    Searches of losses are taken to vary by no less than `between_searches`, a standard deviation.
+
+def mean_errors(
+    values: Mapping[str, MethodValues],
+    names: Sequence[str],
+    resolution: float,
+    between_searches: float = 0.0,
+    more: int = 0,
+) -> MeanErrors:
+    """Errors of the means, or those that `more` units of each would have with the same variances.
+
+    Methods of one kind (searched or given, trained or computed) pool their variances. Searches of losses are taken to
+    vary by no less than `between_searches`, a standard deviation.
     """
     floor = max(resolution**2 / 12, np.finfo(float).tiny)
     means = np.array([values[name].mean for name in names])
@@ -150,7 +170,7 @@ def mean_errors(
             units = [values[names[int(i)]].units for i in own]
             variances = np.array([np.var(of_method, ddof=1) for of_method in units])
             least = max(floor, between_searches**2) if number == _OF_LOSSES else floor
-            pooled = pool_or_own(means[own], variances, [len(of_method) for of_method in units], least)
+            pooled = pool_or_own(means[own], variances, [len(of_method) for of_method in units], least, more)
             squares[own], degrees[own] = pooled.squares, pooled.degrees
     return MeanErrors(means, squares, degrees, pool)
 

@@ -13,7 +13,7 @@ from results.answer.question import Planned
 Direction = Literal["a better", "b better", "cannot tell"]
 Size = Literal["beyond", "within", "cannot tell"]
 Incomplete = Literal["searches missing", "runs missing", "older evaluation"]
-Untested = Incomplete | Literal["single runs", "search not known"]
+Untested = Incomplete | Literal["single runs", "search not known", "fewer than 6 datasets"]
 
 Runs = Mapping[str, Mapping[Any, list[float]]]
 """Values of one score in the runs of each search, by method and by number (or name) of the search."""
@@ -29,7 +29,8 @@ class MethodValues:
         runs: Number of runs behind all values, also behind those that failed.
         planned: What the method is.
         missing: What it lacks; None if it is complete.
-        failed: Values that failed, which are set aside (`typical.set_aside`).
+        failed: Values that failed, which are set aside (`typical.failed`).
+        summary: Deviation and number of the runs, where only their mean is known.
     """
 
     units: tuple[float, ...]
@@ -37,6 +38,7 @@ class MethodValues:
     planned: Planned
     missing: Incomplete | None = None
     failed: tuple[float, ...] = ()
+    summary: tuple[float, int] | None = None
 
     @cached_property
     def mean(self) -> float:
@@ -51,7 +53,17 @@ class MethodValues:
     @property
     def count(self) -> int:
         """Number of all values, also of those that failed."""
-        return len(self.units) + len(self.failed)
+        return self.n + len(self.failed)
+
+    @property
+    def single(self) -> tuple[float, ...]:
+        """The units, as far as they are known one by one."""
+        return () if self.summary else self.units
+
+    @property
+    def n(self) -> int:
+        """Number of values that the mean is over."""
+        return self.summary[1] if self.summary else len(self.units)
 
 
 @dataclass(frozen=True)
@@ -60,6 +72,8 @@ class Pair:
 
     Attributes:
         of_a: Values of a; likewise `of_b`.
+        shift: The difference, where it is not that of the means: the median of the differences on datasets (Hodges and
+            Lehmann), whose interval has `ends`.
         untested: Why there is no verdict; then all numbers up to `smallest` are None.
         half_width: Half the width of the difference's own 95 % interval, which is not corrected for other pairs.
         over_classes: Half the width of its 95 % interval over the test classes; None if it was not computed.
@@ -91,12 +105,14 @@ class Pair:
     break_even: float | None = None
     direction: Direction = "cannot tell"
     size: Size = "cannot tell"
+    shift: float | None = None
+    ends: tuple[float, float] | None = None
     may_not_recur: bool = False
 
     @property
     def difference(self) -> float:
-        """Mean of a minus mean of b."""
-        return self.of_a.mean - self.of_b.mean
+        """Mean of a minus mean of b, or the median of the differences."""
+        return self.of_a.mean - self.of_b.mean if self.shift is None else self.shift
 
     @property
     def difference_of_all(self) -> float:
@@ -106,7 +122,7 @@ class Pair:
     @property
     def means_disagree(self) -> bool:
         """Whether failures turn the order: one is better without those that failed, and the other one with them."""
-        return self.difference * self.difference_of_all < 0
+        return self.shift is None and self.difference * self.difference_of_all < 0
 
     def agreed(self) -> "Pair":
         """Return the pair without a verdict if its means disagree: nobody calls that better, or equal."""
@@ -128,6 +144,13 @@ class Pair:
         """Name of the method that is claimed to be worse, or None."""
         return {"a better": self.b, "b better": self.a}.get(self.direction)
 
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The ends of the difference's own 95 % interval."""
+        if self.half_width is None:
+            return self.ends
+        return self.difference - self.half_width, self.difference + self.half_width
+
     def turned(self) -> "Pair":
         """Return the same pair as b compared with a."""
         turned: dict[str, Direction] = {"a better": "b better", "b better": "a better"}
@@ -138,6 +161,8 @@ class Pair:
             of_a=self.of_b,
             of_b=self.of_a,
             direction=turned.get(self.direction, "cannot tell"),
+            shift=None if self.shift is None else -self.shift,
+            ends=None if self.ends is None else (-self.ends[1], -self.ends[0]),
         )
 
     def claimed_size(self, claimed: float) -> Literal["compatible", "excluded"] | None:

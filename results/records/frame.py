@@ -16,6 +16,9 @@ EmbeddingKind = Literal["separated", "concatenated"]
 
 EMBEDDING_KINDS: tuple[EmbeddingKind, ...] = ("separated", "concatenated")
 
+EXPERIMENT, QUESTION, PLANNED = "experiment_fingerprint", "reproduce_question", "reproduce_planned"
+"""Columns of an export that `audit` reads: the experiment, what it asks, and what the method of the row is."""
+
 _PLACE = ("dataset", "method", "run", "search")
 _RUN = ("fingerprint", *_PLACE, "seed", "dimensions", "wall_time", "steps")
 _SCORES = tuple(f"{kind}_{metric}" for kind in EMBEDDING_KINDS for metric in HEADLINE_METRICS)
@@ -71,20 +74,20 @@ class ExportedRun(NamedTuple):
     title: str | None = None
     trials: int | None = None
     searches: int | None = None
-    question: str = ""
-    planned: str = ""
+    reproduce_question: str = ""
+    reproduce_planned: str = ""
 
 
 def runs_table(runs: Sequence[ExportedRun]) -> pd.DataFrame:
     """Return one row per experiment and run. Only rows of one experiment and method repeat each other.
 
     The columns are experiment (its name), experiment_fingerprint (of all its settings), title, trials and searches of
-    the experiment, question and planned (what the experiment asks and what the method is, as JSON for `audit`),
-    settings (the run's hyperparameters as JSON), source_hash (of a user's classes), fingerprint, dataset, method, run
-    and search (counted from 1), seed, dimensions, wall_time (seconds), steps, the scores as `separated_map_at_r`,
-    `concatenated_map_at_r` and so on (fractions of 1), further metrics as `separated_recall@2` and so on, scores after
-    the last epoch as `last_epoch_map_at_r` and so on, commit and device. A metric that a run lacks is empty in its row;
-    one that all runs lack has no column.
+    the experiment, reproduce_question and reproduce_planned (what the experiment asks and what the method is, as JSON
+    for `audit`), settings (the run's hyperparameters as JSON), source_hash (of a user's classes), fingerprint, dataset,
+    method, run and search (counted from 1), seed, dimensions, wall_time (seconds), steps, the scores as
+    `separated_map_at_r`, `concatenated_map_at_r` and so on (fractions of 1), further metrics as `separated_recall@2`
+    and so on, scores after the last epoch as `last_epoch_map_at_r` and so on, commit and device. A metric that a run
+    lacks is empty in its row; one that all runs lack has no column.
     """
     scores = [{f"{kind}_{metric}": value for kind, metric, value in _measured(one.record)} for one in runs]
     rows = []

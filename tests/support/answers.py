@@ -11,6 +11,8 @@ def asked(values, **question):
 
     A value can be a sequence of numbers or a `Planned` method with it, as `(planned, numbers)`.
     """
+    if "margin" in question:
+        question["margin"] *= 100  # The values are fractions of 1.
     by_search = question.get("unit", "search") == "search"
     rows, methods = [], {}
     for key, own in values.items():

@@ -132,9 +132,9 @@ def test_answers_are_those_of_the_experiments_own_table():
     row = table.loc["proxy_anchor", "proxy_isa"]
     assert (answer.pair.p_better, answer.pair.size) == (pytest.approx(row["p_better"]), row["size"])
     question = answer.answer.question
-    assert (question.alpha, question.margin) == (0.05, 0.02)
+    assert (question.alpha, question.bound) == (0.05, 0.02)
     further = answered(stored, score="MAP@R", setting="").runs.answer.question
-    assert (further.alpha, further.margin) == (0.01, 0.02)
+    assert (further.alpha, further.bound) == (0.01, 0.02)
 
 
 def test_an_own_card_from_a_file_is_found_by_its_name():

@@ -1,5 +1,6 @@
 """`reproduce audit`: files and standard input, what is said first, pages and files, and one line for what is wrong."""
 
+import gzip
 import io
 import json
 import os
@@ -8,9 +9,14 @@ import subprocess
 import sys
 
 import numpy as np
+import optuna
 import pandas as pd
 import pytest
+from jsonschema import Draft7Validator
+from scipy import stats
 
+from results.answer.audit import audit
+from results.records.columns import Reading
 from tests.support.command_line import refused
 from tests.support.documentation import README, ROOT, between, text_of
 
@@ -34,6 +40,259 @@ def test_the_example_of_the_documentation_is_what_the_command_says(say, tmp_path
     assert answer.out.startswith(block("answer") + "\n")
     assert block("answer") in text_of(README)
     assert block("power") in " ".join(answer.out.split())
+
+
+AUDIT_TABLES = ROOT / "tests" / "support" / "audit_tables"
+
+
+@pytest.mark.parametrize(
+    ("name", "table", "options"),
+    [
+        ("paired answer", "paired file", ()),
+        ("lower answer", "lower file", ("--lower-is-better",)),
+        ("folds", "cv10x10.csv", ()),
+        ("datasets", "demsar.csv", ()),
+    ],
+)
+def test_every_table_of_the_documentation_is_answered_as_it_says(say, tmp_path, name, table, options):
+    file = table if table.endswith(".csv") else f"{table.partition(' ')[0]}.csv"
+    text = (AUDIT_TABLES / table).read_text() if table.endswith(".csv") else block(table) + "\n"
+    (tmp_path / file).write_text(text)
+    assert say("audit", file, *options).out.startswith(block(name) + "\n")
+
+
+def recipe(name):
+    return between(PAGE, f"audit: {name}", "end of audit").removeprefix("```python\n").removesuffix("\n```")
+
+
+def made(name, **known):
+    exec(recipe(name), known)
+    return known
+
+
+def test_the_lines_of_pandas_make_tables_of_other_tools(tmp_path):
+    rng = np.random.default_rng(0)
+    runs = pd.DataFrame(
+        [
+            {"status": status, "params.loss": loss, "params.seed": str(seed), "metrics.recall": 0.6 + rng.random() / 10}
+            for loss in ("triplet", "arcface")
+            for seed, status in enumerate(("FINISHED", "FINISHED", "FAILED"))
+        ]
+    )
+    (found,) = audit(made("mlflow", runs=runs)["table"]).answers.values()
+    assert [own.n for own in found.values.values()] == [2, 2]
+    for loss in ("triplet", "arcface"):
+        for seed in range(2):
+            folder = tmp_path / "logs" / f"{loss}_{seed}"
+            folder.mkdir(parents=True)
+            (folder / "metrics.csv").write_text("epoch,val_acc,test_acc\n0,0.5,\n1,0.6,\n1,,0.7\n")
+    (found,) = audit(made("lightning", logs=tmp_path / "logs", pd=pd)["table"]).answers.values()
+    assert [own.units for own in found.values.values()] == [(0.7, 0.7)] * 2
+    studies = {(m, n): optuna.create_study(direction="maximize") for m in "AB" for n in range(3)}
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    for study in studies.values():
+        for number in range(3):
+            trial = study.ask({"lr": optuna.distributions.FloatDistribution(0, 1)})
+            trial.set_user_attr("test", 0.5 + number / 10)
+            study.tell(trial, 1 - number / 10)
+    known = {"studies": studies, "pd": pd, "audit": audit, "Reading": Reading}
+    (found,) = made("optuna", **known)["found"].answers.values()
+    assert found.question.unit == "search"
+    assert [own.units for own in found.values.values()] == [(0.5, 0.5, 0.5)] * 2, "the trials of the best value"
+    rows = [
+        {
+            "args": {"algorithm": a, "dataset": "PACS", "trial_seed": t, "hparams_seed": h},
+            "val_acc": v,
+            "test_acc": 1 - v,
+        }
+        for a in ("ERM", "IRM")
+        for t in range(3)
+        for h, v in enumerate((0.3, 0.9, 0.6))
+    ]
+    pd.DataFrame(rows).to_json(tmp_path / "results.jsonl", orient="records", lines=True)
+    (found,) = made("domainbed", file=tmp_path / "results.jsonl", **known)["found"].answers.values()
+    assert [own.units for own in found.values.values()] == [pytest.approx((0.1, 0.1, 0.1))] * 2
+
+
+RECORD = {
+    "type": "object",
+    "required": [
+        *("schema_version", "evaluation_id", "retrieved_timestamp", "source_metadata", "model_info", "eval_library"),
+        "evaluation_results",
+    ],
+    "properties": {
+        "schema_version": {"const": "0.2.1"},
+        "evaluation_id": {"type": "string"},
+        "retrieved_timestamp": {"type": "string", "pattern": "^[0-9]+$"},
+        "source_metadata": {
+            "type": "object",
+            "required": ["source_type", "source_organization_name", "evaluator_relationship"],
+            "properties": {
+                "source_type": {"enum": ["documentation", "evaluation_run"]},
+                "evaluator_relationship": {"enum": ["first_party", "third_party", "collaborative", "other"]},
+            },
+        },
+        "model_info": {"type": "object", "required": ["name", "id"]},
+        "eval_library": {"type": "object", "required": ["name", "version"]},
+        "evaluation_results": {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": 1,
+            "items": {
+                "type": "object",
+                "required": ["evaluation_name", "source_data", "metric_config", "score_details"],
+                "properties": {
+                    "source_data": {
+                        "type": "object",
+                        "required": ["dataset_name", "source_type"],
+                        "properties": {"source_type": {"const": "other"}},
+                    },
+                    "metric_config": {
+                        "type": "object",
+                        "required": ["lower_is_better", "score_type", "min_score", "max_score"],
+                        "properties": {"score_type": {"const": "continuous"}, "lower_is_better": {"type": "boolean"}},
+                    },
+                    "score_details": {
+                        "type": "object",
+                        "required": ["score"],
+                        "properties": {
+                            "score": {"type": "number"},
+                            "details": {"type": "object", "additionalProperties": {"type": "string"}},
+                            "uncertainty": {
+                                "type": "object",
+                                "properties": {
+                                    "standard_error": {"type": "object", "required": ["value"]},
+                                    "confidence_interval": {"type": "object", "required": ["lower", "upper"]},
+                                    "standard_deviation": {"type": "number"},
+                                    "num_samples": {"type": "integer"},
+                                },
+                            },
+                        },
+                    },
+                },
+            },
+        },
+    },
+    "additionalProperties": False,
+}
+"""What schema 0.2.1 of Every Eval Ever asks of the parts that are written; the published schema has more."""
+
+
+@pytest.mark.parametrize("options", [(), ("--lower-is-better",), ("--scale", "points")])
+def test_records_of_every_eval_ever_are_written_and_read_back(say, tmp_path, options):
+    assert say("audit", str(TABLE), "--to", "out", *options).code == 0
+    records = [json.loads(line) for line in (tmp_path / "out" / "evaleval.jsonl").read_text().splitlines()]
+    for record in records:
+        Draft7Validator(RECORD).validate(record)
+    details = records[0]["evaluation_results"][0]["score_details"]
+    uncertainty = details["uncertainty"]
+    assert uncertainty["standard_error"]["value"] == pytest.approx(uncertainty["standard_deviation"] / 5**0.5)
+    interval = uncertainty["confidence_interval"]
+    assert interval["lower"] < details["score"] < interval["upper"]
+    back = json.loads(say("audit", "out/evaleval.jsonl", "--format", "json").out)
+    first = json.loads(say("audit", str(TABLE), "--format", "json", *options).out)
+    (found,), (own,) = back["answers"], first["answers"]
+    assert found["unit"] == "summary"
+    assert [row["mean"] for row in found["methods"]] == pytest.approx([row["mean"] for row in own["methods"]])
+    assert ("lower is better" in back["read"]) == ("--lower-is-better" in options)
+    expected = stats.ttest_ind(*(rows["accuracy"] for _, rows in pd.read_csv(TABLE).groupby("method")), equal_var=False)
+    assert found["pairs"][0]["p"] == pytest.approx(expected.pvalue)
+    for number, record in enumerate(records):
+        (tmp_path / "records" / str(number)).mkdir(parents=True)
+        (tmp_path / "records" / str(number) / "a.json").write_text(json.dumps(record, indent=1))
+    again = json.loads(say("audit", "records", "--format", "json").out)
+    assert again["answers"][0]["pairs"] == found["pairs"]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("a/b", "a_b"),
+        ("CUB", "cub"),
+        ("board", "cars"),
+        ("figures", "cars"),
+        ("..", "cars"),
+        ("é", "e\u0301"),
+        ("数", "デ"),
+    ],
+)
+def test_every_dataset_has_a_page_of_its_own_within_the_folder(say, tmp_path, names):
+    rows = [
+        f'{method},"{name}",{seed},{60 + 5 * at + shift + seed / 7:.2f}'
+        for at, name in enumerate(names)
+        for method, shift in (("x", at), ("y", 0.5))
+        for seed in range(3)
+    ]
+    (tmp_path / "t.csv").write_text("\n".join(["method,dataset,seed,accuracy", *rows]))
+    written = say("audit", "t.csv", "--to", "out").done()
+    pages = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("index.html")}
+    assert len(pages) == 3
+    assert {line for line in written.out.splitlines() if line.endswith("index.html")} == pages
+    assert all(page.startswith("out/") for page in pages)
+
+
+def test_a_second_audit_leaves_nothing_of_the_first_and_nothing_of_others(say, tmp_path):
+    (tmp_path / "both.csv").write_text(DATASETS)
+    say("audit", "both.csv", "--to", "out").done()
+    (tmp_path / "out" / "cub" / "mine.txt").write_text("kept")
+    (tmp_path / "one.csv").write_text("".join(line for line in DATASETS.splitlines(True) if ",cub," not in line))
+    say("audit", "one.csv", "--to", "out").done()
+    left = {str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    assert "cub/mine.txt" in left
+    assert {name for name in left if name.startswith(("cub/", "cars/", "board/"))} == {"cub/mine.txt"}
+    assert "index.html" in left
+
+
+def test_a_dataset_that_lacks_the_compared_method_is_named_and_the_others_are_answered(say, tmp_path):
+    rows = [line for line in DATASETS.splitlines() if not line.startswith("B,cub")]
+    (tmp_path / "both.csv").write_text("\n".join(rows))
+    answer = say("audit", "both.csv", "--compare", "B").done()
+    assert "Not answered, since they lack B: cub." in answer.out
+    assert "A beats B by 20.0" in answer.out
+
+
+def test_many_datasets_fit_a_screen_and_their_files_have_every_number(say, tmp_path):
+    rows = [
+        f"{method},d{at:02d},{seed},{50 + at + shift + (seed * 7 + at) % 5 / 10:.2f}"
+        for at in range(20)
+        for method, shift in (("A", 1), ("B", 0), ("C", 0.1))
+        for seed in range(3)
+    ]
+    (tmp_path / "many.csv").write_text("\n".join(["method,dataset,seed,accuracy", *rows]))
+    say("audit", "many.csv", "--to", "out").done()
+    board = tmp_path / "out" / "board"
+    markdown = (board / "ranking.md").read_text()
+    assert "| Method | can be the best on | mean rank | rank on all |" in markdown
+    assert "Rank correlation" not in markdown
+    assert len((board / "ranking.csv").read_text().splitlines()[0].split(",")) > 40
+    assert "datasets above | below | open |" in (board / "pairs.md").read_text()
+
+
+def test_files_as_spreadsheets_and_archives_write_them_are_read(say, tmp_path):
+    german = (AUDIT_TABLES / "german2.csv").read_text()
+    (tmp_path / "german.csv").write_text(german)
+    found = json.loads(say("audit", "german.csv", "--format", "json").out)
+    assert found["answers"][0]["headline"].startswith("B beats A by 2.0 ± 0.8 points")
+    (tmp_path / "thousands.csv").write_text("method;seed;accuracy\nA;1;1,234\nB;1;2,345\n")
+    assert "row 2: '1,234' in 'accuracy' is no number" in say("audit", "thousands.csv").err
+    (tmp_path / "scores.csv.gz").write_bytes(gzip.compress(TABLE.read_bytes()))
+    assert say("audit", "scores.csv.gz").out.startswith("scores.csv.gz: 2 methods, 10 runs")
+    (tmp_path / "broken.csv.gz").write_bytes(b"x")
+    assert "is no text that gzip compressed" in say("audit", "broken.csv.gz").err
+    (tmp_path / "lines.csv").write_text('method,note,accuracy\nA,"two\nlines",70\nB,x,none at all\n')
+    assert "row 4: 'none at all' in 'accuracy' is no number" in say("audit", "lines.csv").err
+    assert "--where epoch: write COLUMN=VALUE" in say("audit", "german.csv", "--where", "epoch").err
+
+
+def test_sentences_are_printed_for_a_paper(say):
+    text = say("audit", str(TABLE), "--what", "sentences").done().out
+    assert text == (
+        "150 epochs and 100 epochs are not shown to differ in accuracy: the difference is 3.12 points (82.38 against "
+        "79.26 %; 95 % interval −2.30 to 8.54; p = 0.295; n = 5 runs each; t test, variance pooled over methods or the "
+        "method's own if larger).\n"
+    )
+    latex = say("audit", str(TABLE), "--what", "sentences", "--format", "latex").done().out
+    assert r"95 \% interval $-2.30$ to 8.54; $p = 0.295$" in latex
 
 
 def test_every_kind_of_file_and_standard_input_give_one_answer(say, tmp_path, monkeypatch):
@@ -83,7 +342,7 @@ def test_options_choose_score_comparison_margin_and_deviation(say, tmp_path):
     assert answer.code == 0, answer.err
     assert "A beats every other method, the next, B, by 1.9" in answer.out
     assert "The tests take the given 0.50 points as the deviation between searches" in answer.out
-    assert "name one with --score: lr, R@1" in say("audit", "one.csv", "--method", "net").err
+    assert say("audit", "one.csv", "--method", "net").out.startswith("one.csv: 3 methods, 3 runs"), "lr is no score"
     rows = list(csv_rows(say("audit", "one.csv", "--method", "net", "--score", "R@1", "--format", "csv").out))
     assert [row["mean"] for row in rows] == pytest.approx([0.697, 0.678, 0.657])
 

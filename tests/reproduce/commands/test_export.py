@@ -130,7 +130,7 @@ def test_exported_embeddings_have_the_stored_scores(export, tiny_run, tmp_path):
 def test_exported_tables_have_the_contents_of_the_store(export, tiny_run, tmp_path):
     store = store_of(tiny_run)
     frames = {
-        "runs": runs_table(store.exported_runs()).drop(columns=["question", "planned"]),
+        "runs": runs_table(store.exported_runs()).drop(columns=["reproduce_question", "reproduce_planned"]),
         "folds": store.table("folds"),
         "curves": store.table("curves"),
         "class_scores": store.table("class_scores"),
@@ -145,8 +145,8 @@ def test_exported_tables_have_the_contents_of_the_store(export, tiny_run, tmp_pa
             back = read(tmp_path / form / f"{name}.{form}")
             if name == "runs":
                 # What is asked (tests/results/answer/test_audit.py).
-                assert back.pop("question").str.startswith("{").all()
-                assert back.pop("planned").str.startswith("{").all()
+                assert back.pop("reproduce_question").str.startswith("{").all()
+                assert back.pop("reproduce_planned").str.startswith("{").all()
                 back["source_hash"] = back["source_hash"].astype(object).fillna("")
             pd.testing.assert_frame_equal(back, frame, check_dtype=False, check_exact=True)
 

@@ -12,8 +12,9 @@ from results.answer import Question, answer
 from results.answer.audit import audit, with_questions
 from results.answer.deviations import SearchDeviation
 from results.findings.experiment import answer_of
+from results.records.columns import Reading, ScoresError
 from results.records.frame import ExportedRun, runs_table
-from results.records.read_scores import Reading, ScoresError, read_scores
+from results.records.read_scores import read_scores
 from results.store.experiment_results import FOLDER, MeasuredExperiment
 from tests.support import typical_search
 
@@ -56,7 +57,7 @@ def searches_table(seed):
         for search, mean in enumerate(own)
         for run in range(runs)
     ]
-    table = pd.DataFrame(rows, columns=["model", "sweep", "seed", "accuracy"])
+    table = pd.DataFrame(rows, columns=["model", "search", "seed", "accuracy"])
     return table.sample(frac=1, random_state=seed, ignore_index=True)
 
 
@@ -65,7 +66,7 @@ def test_means_half_widths_claims_and_ranks_are_those_of_the_reference():
     for seed in range(200):
         table = searches_table(seed)
         found = only(audit(table))
-        means = (table.assign(accuracy=table["accuracy"] / 100)).groupby(["model", "sweep"], sort=False)["accuracy"]
+        means = (table.assign(accuracy=table["accuracy"] / 100)).groupby(["model", "search"], sort=False)["accuracy"]
         values: dict[str, list[float]] = {}
         for (method, _), mean in means.mean().items():
             values.setdefault(method, []).append(mean)
@@ -145,7 +146,8 @@ def test_an_answer_has_frames_and_shows_itself_in_a_notebook():
 
 
 def test_each_dataset_has_an_answer():
-    both = pd.concat([table_of(RUNS).assign(task=name) for name in ("cub", "cars")], ignore_index=True)
+    cars = RUNS.replace("A,1,71.2", "A,1,72.2")
+    both = pd.concat([table_of(text).assign(task=name) for name, text in (("cub", RUNS), ("cars", cars))])
     found = audit(both)
     assert list(found.answers) == ["cub", "cars"]
     assert "2 datasets (cub, cars)" in found.read
@@ -214,20 +216,23 @@ def test_searches_and_runs_that_a_difference_takes_are_those_of_planning():
 def test_lower_is_better_turns_the_sign_and_points_have_no_bounds():
     found = audit(table_of(RUNS), Reading(lower_is_better=True))
     assert only(found).claims == {("B", "A")}
-    assert "minus sign" in found.read
+    assert found.read.endswith("score P@1, taken as percent (within 0 and 100), lower is better.")
+    assert headline(only(found)).startswith("B beats A by 2.8 ± ")
+    assert only(found).methods["mean"].tolist() == pytest.approx([0.68767, 0.71533], abs=1e-5)
     large = table_of(RUNS.replace("71.2", "471.2"))
     with pytest.raises(ScoresError, match=r"row 2: 471.2 in 'P@1' is not within 0 and 100; .* --scale points"):
         read_scores(large)
     assert read_scores(large, Reading(scale="points")).scale == "points"
     assert headline(only(audit(large, Reading(scale="points")))).endswith(
-        "136.1 points apart; a difference of 730.3 points would have shown."
+        "136 apart; a difference of 730 would have shown."
     )
 
 
 def test_of_several_columns_of_numbers_one_is_named_and_the_others_are_not_read():
     logged = table_of(RUNS).assign(loss="0.3", epoch="140", commit="abc", note="")
-    with pytest.raises(ScoresError, match="several columns could be the score; name one with --score: P@1, epoch"):
-        audit(logged)
+    with pytest.raises(ScoresError, match="several columns could be the score; name one with --score: P@1, R@2"):
+        audit(logged.assign(**{"R@2": "80"}))
+    assert only(audit(logged)).question.score == "P@1", "settings and counters are no scores"
     found = audit(logged, Reading(score="p@1"))
     assert only(found).claims == {("A", "B")}
     assert found.read.endswith("Not read: loss, epoch, commit, note.")
@@ -243,7 +248,7 @@ def test_of_several_columns_of_numbers_one_is_named_and_the_others_are_not_read(
         (RUNS + 'A,4,"71,5"\n', "row 8: '71,5' in 'P@1' is no number; write a point in place of the comma"),
         (RUNS + "A,4,inf\n", "row 8: inf in 'P@1' is no score"),
         (RUNS + "A,4,-1\n", "row 8: -1 in 'P@1' is not within 0 and 100"),
-        (RUNS + "A,2,71.9\n", "rows 3 and 8 are both method A, run 2"),
+        (RUNS + "A,2,71.8\n", "rows 3 and 8 are both method A, run 2"),
         (RUNS + "a ,4,71.9\n", "rows 2 and 8: 'A' and 'a' differ in blanks or case only"),
         (RUNS + ",4,71.9\n", "row 8: there is no method in 'method'"),
         ("method,search,P@1\nA,1,50\nA,,51\n", "row 3: there is no search in 'search'"),
@@ -252,7 +257,7 @@ def test_of_several_columns_of_numbers_one_is_named_and_the_others_are_not_read(
             "row 2: '71,2' in 'P@1' is no number; write a point",
         ),
         (RUNS.replace("71.2", "71.2 %"), "row 2: '71.2 %' in 'P@1' is no number; write the number alone"),
-        ("net,P@1\nA,50\n", "no column is called method, model, loss, name"),
+        ("net,P@1\nA,50\n", "no column of words is called method, model, loss, name"),
         ("method,note\nA,x\n", "no column of numbers is a score; the columns are method, note"),
         ("method,P@1\n", "there are no rows"),
     ],

@@ -134,7 +134,7 @@ def error_of(pair):
 def test_no_p_value_is_zero_where_nothing_varies():
     exact = asked(table(2, A=(100, 0), B=(99, 0)))
     assert 0 < exact.pairs[0].p < 1e-9
-    assert (exact.question.margin, exact.question.alpha) == (0.005, 0.05)
+    assert (exact.question.bound, exact.question.alpha) == (0.005, 0.05)
     rounding = 0.6**2 / 12
     values = {"A": (100, 100), "constant": constant(99.0), "given": answers.given(99.0, 99.0)}
     assert error_of(asked(values, step=0.6).pair("A", "constant")) == pytest.approx(
@@ -204,7 +204,7 @@ def test_methods_that_are_not_complete_get_no_verdict_but_count_in_the_correctio
 
 def test_a_score_that_is_not_a_number_neither_leads_nor_is_tested():
     result = asked({**THREE, "D": (math.nan, 60, 60)}, margin=0.5)
-    assert (result.highest, result.order[-1]) == ("A", "D")
+    assert (result.best, result.order[-1]) == ("A", "D")
     assert {pair.untested for pair in result.pairs if "D" in (pair.a, pair.b)} == {"runs missing"}
     assert asked({**THREE, "D": (math.nan, 60, 60)}, compare="best").reference == "A"
     assert asked({"A": (30,), "B": (29,)}, unit="run").pairs[0].untested == "single runs"
@@ -277,7 +277,7 @@ def test_claims_are_in_order_and_follow_the_means(rows, compare, margin):
         assert pair.size != "beyond" or pair.better
         assert pair.size != "within" or abs(pair.difference) < margin
     assert power_words(compare) == ("about 70 %" if compare == "best" else "80 %")
-    assert result.highest == max(values, key=lambda name: result.values[name].mean)
+    assert result.best == max(values, key=lambda name: result.values[name].mean)
     numbers = {key: [getattr(one, key) for one in result.pairs] for key in ("p", "p_better", "p_beyond", "p_equal")}
     ts = [stats.t(pair.degrees) for pair in result.pairs]
     away = [t.sf((abs(one.difference) - margin) / error_of(one)) for t, one in zip(ts, result.pairs, strict=True)]

@@ -35,7 +35,7 @@ def test_a_file_asks_for_score_margin_and_comparisons():
     measured = searched(THREE, primary={"metric": "precision_at_1", "margin": 2.0, "compare": "poor"})
     found = answer_of(measured)
     assert [(pair.a, pair.b) for pair in found.pairs] == [("poor", "good"), ("poor", "near")]
-    assert (found.question.margin, found.question.alpha) == (pytest.approx(0.02), ALPHA)
+    assert (found.question.bound, found.question.alpha) == (pytest.approx(0.02), ALPHA)
     assert found.intervals["good"].mean == 1.0
     assert answer_of(measured, "all").question.compare == "all"
 

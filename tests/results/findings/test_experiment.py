@@ -58,7 +58,7 @@ def test_what_can_stay_unseen_is_that_of_the_budget():
     assert (finding.level, finding.where) == ("limit", "comparison")
     seen = [100 * pair.smallest for pair in found.pairs]
     assert finding.text == f"Differences below {min(seen):.1f} to {max(seen):.1f} points can stay unseen."
-    asked = Question(embeddings="concatenated")
+    asked = Question(score="map_at_r", embeddings="concatenated")
     seen = Detectable("search", 5, 3, 0.0159, 0.0751, 0.0556, 480, 0.005, "this experiment")
     assert budget_finding(seen, asked).sentences == (
         "Differences below 7.5 points can stay unseen. 3 searches of each of 5 methods show larger ones in "

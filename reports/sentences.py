@@ -1,0 +1,112 @@
+"""A sentence for a paper from each pair of an answer, in plain text or LaTeX.
+
+It has the difference with its 95 % interval, the p value that the verdict follows from, the number of values of each
+method, the test and the correction.
+"""
+
+import re
+
+from reports.tables.differences import P_VALUE
+from reports.tables.formats import escape_latex
+from reports.tables.table import Cell, value_text
+from results.answer.answers import Answer
+from results.answer.values import Pair
+from results.wording import counted, plural, score_form
+
+
+def sentences(found: Answer, *, latex: bool = False) -> list[str]:
+    """Write a sentence for each pair that was asked for, claims first."""
+    write = latex_sentence if latex else sentence
+    return [write(found, pair) for pair in found.shown_pairs]
+
+
+def latex_sentence(found: Answer, pair: Pair) -> str:
+    """Write the sentence of a pair for LaTeX."""
+    text = re.sub(r"(?<![\w.])−(?=\d)", "\0", sentence(found, pair))
+    escaped = re.sub("\0([0-9.e-]+)", r"$-\1$", escape_latex(text))
+    return re.sub(r"\bp (=|\\textless\{\}) ([0-9.]+)", lambda m: f"$p {'=' if m[1] == '=' else '<'} {m[2]}$", escaped)
+
+
+def sentence(found: Answer, pair: Pair) -> str:
+    """Write what a pair shows in one sentence of plain text, with the better method first, or the one that is ahead."""
+    if found.question.sign * pair.difference < 0:
+        pair = pair.turned()
+    a, b, question = found.titles[pair.a], found.titles[pair.b], found.question
+    unit = " %" if question.in_percent else ""
+    means = f"{_number(found, pair.of_a.mean)} against {_number(found, pair.of_b.mean)}{unit}"
+    if pair.untested:
+        return f"{a} and {b} are not compared in {question.score_name} ({means}): {pair.untested}."
+    size, score = f"{_number(found, abs(pair.difference))}{question.points}", question.score_name
+    if pair.better:
+        said = f"{a} is better than {b} in {score} by {size}"
+    elif pair.size == "within":
+        said = (
+            f"{a} and {b} are equal in {score} within {question.margin_words}{question.points}: they differ by {size}"
+        )
+    else:
+        said = f"{a} and {b} are not shown to differ in {score}: the difference is {size}"
+    parts = [means]
+    if ends := pair.interval:
+        if pair.difference < 0:
+            ends = -ends[1], -ends[0]
+        parts.append(f"95 % interval {_number(found, ends[0])} to {_number(found, ends[1])}")
+    parts += [f"{_p_words(found, pair)}{_correction(found)}", _counts(found, pair), _test(found)]
+    if pair.means_disagree:
+        parts.append(f"{found.with_failed_words(pair)}, so there is no verdict")
+    return f"{said} ({'; '.join(parts)})."
+
+
+def _number(found: Answer, value: float) -> str:
+    return found.question.number(value, form=f"z{score_form(found.question.digits + 1)}").replace("-", "−")
+
+
+def _p_words(found: Answer, pair: Pair) -> str:
+    p = pair.p_equal if pair.size == "within" and not pair.better else pair.p_better
+    text = value_text(Cell(p, form=P_VALUE))
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
+
+
+def _correction(found: Answer) -> str:
+    count = len(found.question.compared) * (len(found.question.compared) - 1) // 2
+    match found.question.compare:
+        case "all" if count == 1:
+            return ""
+        case "all":
+            how = "Bonferroni's method" if found.question.unit == "single search" else "Holm's method"
+            return f", adjusted by {how} for {count:,} comparisons"
+        case "best":
+            return f", adjusted for the choice of the best of {len(found.question.compared)}"
+    others = len(found.question.compared) - 1
+    return f", adjusted by Holm's method for {counted(others, 'comparison')}" if others > 1 else ""
+
+
+def _counts(found: Answer, pair: Pair) -> str:
+    """The number of values of each method, and how many failed."""
+    one, other = pair.of_a.n, pair.of_b.n
+    unit = plural(found.unit_word)
+    count = f"n = {one} {unit}{'' if found.question.unit in ('block', 'fold', 'dataset') else ' each'}"
+    if one != other:
+        count = f"n = {one} and {other} {unit}"
+    failed = [
+        f"{len(own.failed)} of {own.count} of {found.titles[key]}"
+        for key, own in ((pair.a, pair.of_a), (pair.b, pair.of_b))
+        if own.failed
+    ]
+    return f"{count} that did not fail, {' and '.join(failed)} did" if failed else count
+
+
+def _test(found: Answer) -> str:
+    larger = "" if len(found.question.compared) == 2 else ", variance pooled over methods or the pair's own if larger"
+    match found.question.unit:
+        case "search" | "run":
+            return "t test, variance pooled over methods or the method's own if larger"
+        case "block":
+            return f"paired t test over {plural(found.unit_word)}{larger}"
+        case "fold":
+            return f"corrected t test of cross-validation (Nadeau and Bengio, 2003){larger}"
+        case "dataset":
+            return "Wilcoxon's signed-rank test; the difference is the median of Hodges and Lehmann"
+        case "summary":
+            return "Welch's t test from means and deviations"
+    assumed = found.question.assumed
+    return f"t test that takes {assumed.words} as the deviation between searches" if assumed else "t test"

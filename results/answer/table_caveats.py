@@ -1,0 +1,216 @@
+"""Findings about a table of scores that nobody planned: what it takes to tell, and what in it does not hold."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from scipy import special
+
+from results.answer.answers import Answer
+from results.answer.caveats import NAMED, caveats, in_records, takes_words
+from results.answer.pair_tests import MOST_DEGREES, SHARE_OF_BETTER, Numbers, break_even, family, power_words
+from results.answer.planning import more_for
+from results.answer.question import PAIRED
+from results.answer.values import Finding, Pair
+from results.records.columns import RUN
+from results.wording import counted, few, joined, listed, plural, some, things, verb
+
+COARSE = 0.001
+"""A percentage that is rounded to a tenth of a point or more is named."""
+
+FEWEST_TOGETHER = 4
+"""Runs of each method that a correlation takes."""
+
+
+def findings_of_scores(
+    found: Answer, missing: Mapping[str, list[int]] | None = None, said: Sequence[str] = ()
+) -> Iterator[Finding]:
+    """Say what a reader of scores without an experiment must know.
+
+    Args:
+        found: The answer.
+        missing: Rows without a score, by method.
+        said: What the reading of the table left out or merged.
+    """
+    yield from (Finding("warning", sentence, "data") for sentence in said)
+    yield from caveats(found)
+    yield from _needed(found)
+    yield from _single(found)
+    yield from _left_out(found, missing or {})
+    for kind in (_unshared, _together, _unequal, _equal, _rounded):
+        yield from kind(found)
+
+
+def _needed(found: Answer) -> Iterator[Finding]:
+    """The searches or runs that would show the open differences, of the pairs with the highest means."""
+    pairs = [pair for pair in found.shown_pairs if pair.untested is None]
+    open_ones = [pair for pair in pairs if not (pair.better or pair.size == "within" or pair.means_disagree)]
+    open_ones = [pair for pair in open_ones if pair.difference]
+    if len(open_ones) > NAMED:
+        open_ones.sort(key=lambda pair: -abs(pair.difference))
+    if not open_ones or found.question.unit in ("single search", "fold", "dataset"):
+        return
+    parts = [
+        f"{_ahead(found, pair)} takes {takes_words(found, [more_for(found, pair, abs(pair.difference))])}"
+        for pair in open_ones[:NAMED]
+    ]
+    left = len(open_ones) - NAMED
+    more = f"; {counted(left, 'more pair')} {verb(left, 'are')} open" if left > 0 else ""
+    of_each = "" if found.question.unit in PAIRED else " of each"
+    text = f"{plural(found.unit_word).capitalize()}{of_each} that would show a difference of the size seen here: "
+    detail = f"With a probability of {power_words(found.question.compare)}, if the true difference is as large."
+    yield Finding("note", f"{text}{joined(parts)}{more}.", "comparison", detail)
+
+
+def _ahead(found: Answer, pair: Pair) -> str:
+    pair = pair if found.question.sign * pair.difference >= 0 else pair.turned()
+    return f"{found.titles[pair.a]} over {found.titles[pair.b]} ({found.question.number(abs(pair.difference))})"
+
+
+def _single(found: Answer) -> Iterator[Finding]:
+    """Name methods of one run or search, and the deviation that would give a verdict about them."""
+    assumed = found.question.assumed
+    names = [found.titles[key] for key in found.compared if found.values[key].n == 1]
+    if not names or found.question.unit in PAIRED or (assumed is not None and assumed.given):
+        return
+    unit = "search" if found.question.unit == "search" else "run"
+    text = f"One {unit} each, so there is no verdict about {few(names, most=8)}."
+    detail = f"Three {plural(unit)} of each would give one."
+    limits = _largest_deviations(found) if found.question.unit not in ("search", "summary") else {}
+    if limits:
+        largest = max(limits, key=lambda pair: limits[pair])
+        named = dict.fromkeys([next(iter(limits)), largest])
+        cases = joined([f"{_ahead(found, pair)} below {_down(limits[pair])}{found.question.points}" for pair in named])
+        detail = (
+            f"If you know by how much searches of one method vary (their standard deviation), --assume-deviation gives "
+            f"verdicts: {cases}, as with --assume-deviation {_down(limits[largest])}. {detail}{in_records(found)}"
+        )
+    yield Finding("limit", text, "comparison", detail)
+
+
+def _largest_deviations(found: Answer) -> dict[Pair, float]:
+    """How much searches may vary for a claim about two single runs, as shown; without pairs that can have none."""
+    level = SHARE_OF_BETTER * found.question.alpha / family(found.question.compare, len(found.question.compared))
+    rounding = np.array(found.question.step / np.sqrt(6))  # The error of a difference of two rounded scores.
+    limits = {
+        pair: found.question.factor
+        * float(break_even(np.array(pair.difference), rounding, np.array(MOST_DEGREES), level))
+        for pair in found.shown_pairs
+        if len(found.values[pair.a].units) == len(found.values[pair.b].units) == 1
+    }
+    return {pair: limit for pair, limit in limits.items() if limit > 0}
+
+
+def _down(number: float) -> str:
+    """Two digits of a number, rounded down."""
+    step = 10.0 ** (np.floor(np.log10(number)) - 1) if number > 0 else 1.0
+    return f"{np.floor(number / step * (1 + 1e-12)) * step:.4g}"
+
+
+def _left_out(found: Answer, missing: Mapping[str, list[int]]) -> Iterator[Finding]:
+    for key, rows in missing.items():
+        shown = f"{things(len(rows), 'row')} {some([str(row) for row in rows], NAMED)}"
+        text = f"{found.titles.get(key, key)}: {counted(len(rows), 'run')} without a score, left out ({shown})."
+        yield Finding("warning", text, "data", "If they failed, the mean of the others is too high.")
+
+
+def _unequal(found: Answer) -> Iterator[Finding]:
+    if found.question.unit in PAIRED:
+        return
+    counts = {found.titles[key]: found.values[key].count for key in found.compared}
+    if len(set(counts.values())) > 1:
+        named = [f"{title} {count}" for title, count in counts.items()]
+        spread = joined(named) if len(named) <= 8 else f"{min(counts.values())} to {max(counts.values())}"
+        text = f"Unequal numbers of {plural(found.unit_word)}: {spread}."
+        yield Finding("note", text, "data", "Tests and intervals count them.")
+
+
+def _unshared(found: Answer) -> Iterator[Finding]:
+    """Name the blocks, folds or datasets that not all methods have, which are left out."""
+    if found.question.unit not in PAIRED or not found.runs:
+        return
+    by = "dataset" if found.question.unit == "dataset" else "run"
+    whole = next(iter(found.runs.values()))
+    gone = [key for key in dict.fromkeys(found.frame[by]) if key not in whole]
+    if gone:
+        text = f"Left out: {some(gone)}, which not all methods have."
+        yield Finding("warning", text, "data", "Methods are compared on what all of them have.")
+
+
+def _together(found: Answer) -> Iterator[Finding]:
+    """Say when runs of equal seeds move together: whether to pair them is decided before the scores are seen."""
+    question = found.question
+    if question.unit != "run" or question.shared.casefold() not in RUN or found.measured or len(found.compared) < 2:
+        return
+    table = found.frame[(found.frame["metric"] == question.score) & (found.frame["embeddings"] == question.embeddings)]
+    wide = (
+        table[table["method"].isin(found.compared)].pivot_table(index="run", columns="method", values="value").dropna()
+    )
+    if len(wide) < FEWEST_TOGETHER or len(wide) != table["run"].nunique():
+        return
+    low, mean, high = shared_part(wide.to_numpy().T)
+    if low > 0:
+        text = (
+            f"Rows of equal {question.shared} move together: their correlation is {mean:.2f} ({low:.2f} to {high:.2f})."
+        )
+        detail = (
+            f"If the {question.shared} sets what all methods share, such as splits or the order of the data, --paired "
+            f"{question.shared} compares within it. Decide that by what it sets, not by this number."
+        )
+        yield Finding("note", text, "data", detail)
+
+
+def shared_part(values: Numbers) -> tuple[float, float, float]:
+    """Return the correlation of methods over runs that share something, with its 95 % interval.
+
+    It is the intraclass correlation of the deviations from the methods' means: (F - 1) / (F + k - 1) for the ratio F of
+    the mean squares between runs and within them (Shrout and Fleiss, Psychological Bulletin 86, 1979, form 3,1).
+
+    Args:
+        values: Scores of shape (methods, runs).
+    """
+    k, b = values.shape
+    rest = values - values.mean(axis=1, keepdims=True)
+    between = k * float((rest.mean(axis=0) ** 2).sum()) / (b - 1)
+    within = float(((rest - rest.mean(axis=0)) ** 2).sum()) / ((k - 1) * (b - 1))
+    if within <= 0:
+        return 1.0, 1.0, 1.0
+    ratio, degrees = between / within, (b - 1, (k - 1) * (b - 1))
+    ends = ratio / special.fdtri(*degrees, 0.975), ratio * special.fdtri(*reversed(degrees), 0.975)
+    low, mean, high = ((one - 1) / (one + k - 1) for one in (ends[0], ratio, ends[1]))
+    return low, mean, high
+
+
+def _equal(found: Answer) -> Iterator[Finding]:
+    """Name scores that are equal too often to be measured: a copied row, or a seed without effect."""
+    question = found.question
+    if question.unit == "summary":
+        return
+    coarse = question.in_percent and question.step >= COARSE
+    seen: dict[tuple[float, ...], list[str]] = {}
+    for key in found.compared:
+        values = [value for own in found.runs[key].values() for value in own]
+        seen.setdefault(tuple(sorted(values)), []).append(found.titles[key])
+        counts = Counter(values)
+        ((_, most),) = counts.most_common(1)
+        if most > 2 and 2 * most > len(values) and not coarse:
+            text = f"{found.titles[key]}: {most} of {counted(len(values), 'run')} {verb(most, 'have')} the same score."
+            yield Finding("warning", text, "data", "A copied row, or a seed without effect, counts as no new run.")
+        elif len(counts) > 2 and min(counts.values()) > 1:
+            text = f"{found.titles[key]}: every score is there {'twice' if most == 2 else 'several times'}."
+            yield Finding("warning", text, "data", "Copied rows count as no new runs.")
+    for scores, titles in seen.items():
+        if len(set(scores)) > 1 and len(titles) > 1:
+            text = f"{listed(titles)} have the same {counted(len(scores), 'score')}."
+            yield Finding("warning", text, "data", "One may be a copy of the other.")
+
+
+def _rounded(found: Answer) -> Iterator[Finding]:
+    question, step = found.question, found.question.step
+    varies = [float(np.std(own.units, ddof=1)) for own in found.values.values() if len(own.units) > 1]
+    coarse = step >= COARSE if question.in_percent else bool(varies) and step > float(np.median(varies))
+    if coarse and not question.tested and question.unit != "dataset":
+        number = f"{question.factor * step:.6g}"
+        text = f"The scores are rounded to {number}{question.points if number != '1' else ' point'}."
+        detail = "Nothing smaller can be seen, and no deviation is taken to be smaller than that of rounding."
+        yield Finding("limit", text, "data", detail)
