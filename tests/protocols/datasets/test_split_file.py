@@ -118,7 +118,7 @@ def test_an_instance_split_is_refused_with_the_reason(data, tmp_path):
         ("class,split\nclass_0,train\nclass_9,test\n", ["names 1 of 8 classes", "(and 1 more;"]),
         ("class,split\nclass_0,query\n", ["'class_0' has the split 'query'", "column file"]),
         (b"class,split\n\xff,train\n", ["not a CSV file in UTF-8"]),
-        ("class,split\nclass_0\n", ["line 2 has 1 cells", "2 columns"]),
+        ("class,split\nclass_0\n", ["line 2 has 1 cell", "2 columns"]),
     ],
 )
 def test_what_a_split_file_cannot_say(folder, content, words):

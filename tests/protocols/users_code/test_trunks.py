@@ -96,7 +96,7 @@ def test_a_file_of_weights_is_loaded_and_identified(tmp_path, monkeypatch):
         assert settled.weights.startswith("sha256:")
         assert EmbeddingModel(settled, None).trunk.network.weight.min() == 1
     torch.save({"network.weight": torch.ones(6, 3, 3, 3)}, tmp_path / "own.pth")
-    with pytest.raises(TrunkError, match="not the weights of this trunk: 1 keys are missing"):
+    with pytest.raises(TrunkError, match="not the weights of this trunk: 1 key is missing"):
         identified_trunk(spec)
 
 

@@ -63,7 +63,7 @@ def test_a_model_is_a_plain_state_dict_with_a_description(export, tiny_run, tmp_
     assert about["test"] == record.concatenated.model_dump()
     assert [model["fingerprint"] for model in about["models"]] == list(record.fold_fingerprints)
     assert not {"fold", "seed", "train_classes"} & about["spec"].keys()
-    assert about["note"].startswith("The ensemble of the 2 folds' models of tiny, contrastive, run 1")
+    assert about["note"].startswith("The ensemble of 2 models of tiny, contrastive, run 1, one per fold")
     assert ", joined models trained on a part of the classes and tested on others." in about["note"]
     assert (tmp_path / "ensemble" / "NOTE.txt").read_text().startswith(about["note"] + "\n")
     assert list(torch.load(tmp_path / "ensemble" / "model.pt", weights_only=True)) == ["fold_0", "fold_1"]

@@ -120,7 +120,7 @@ def test_panels_have_figures_of_their_own_and_one_over_their_setting(tmp_path):
     assert over_panels == {f"sweep_training.batch_size.{suffix}" for suffix in ("png", "svg", "pdf", "csv")}
     with (reports / "mine" / "figures" / "sweep_training.batch_size.csv").open(newline="") as text:
         rows = list(csv.DictReader(text))
-    assert [(row["x"], row["values"].count(" ")) for row in rows][:2] == [("16.0", 1), ("64.0", 1)], (
+    assert [(float(row["x"]), row["values"].count(" ")) for row in rows][:2] == [(16, 1), (64, 1)], (
         "of one line, in rising order"
     )
     assert "runs/reports/mine/figures/sweep_training.batch_size.png: " in answer.out
