@@ -138,7 +138,7 @@ def test_a_search_shows_its_trials_and_the_best_up_to_each():
 
 
 def test_the_caption_of_a_search_counts_raced_trials_and_names_failed_ones():
-    assert "1 of 5 trials were clearly behind" in caption_of_search(SEARCH)
+    assert "1 of 5 trials was clearly behind" in caption_of_search(SEARCH)
     assert caption_of_search(SEARCH).endswith("Failed, since the method does not take the setting: 1 (lr too large).")
 
 

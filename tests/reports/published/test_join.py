@@ -216,8 +216,8 @@ def test_a_quoted_row_has_no_verdict_even_where_its_method_was_run():
     assert quoted.published.origin.quoted_from == "Qian et al., ICCV 2019"
     assert measured.ours.n == 2
     layout = published_layout(joined)
-    assert "1 of 12 cells that can be reproduced were run" not in layout.caption  # 8 measured cells, 1 of them run.
-    assert "1 of 8 cells that can be reproduced were run" in layout.caption
+    assert "1 of 12 cells that can be reproduced was run" not in layout.caption  # 8 measured cells, 1 of them run.
+    assert "1 of 8 cells that can be reproduced was run" in layout.caption
 
 
 def test_rows_that_cannot_be_compared_say_why():

@@ -3,7 +3,6 @@
 import json
 
 from benchmarks.paired_calibration import BLOCKS, FOLDS, KINDS, METHODS, of_blocks, of_folds
-
 from results.store.experiment_results import FOLDER
 
 RECORDED = json.loads((FOLDER / "paired_calibration.json").read_text(encoding="utf-8"))
