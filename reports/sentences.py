@@ -73,7 +73,7 @@ def _correction(found: Answer) -> str:
             return ""
         case "all":
             how = "Bonferroni's method" if found.question.unit == "single search" else "Holm's method"
-            return f", adjusted by {how} for {count:,} comparisons"
+            return f", adjusted by {how} for {counted(count, 'comparison')}"
         case "best":
             return f", adjusted for the choice of the best of {len(found.question.compared)}"
     others = len(found.question.compared) - 1

@@ -171,11 +171,11 @@ def _repeats(read: ReadScores) -> list[str]:
     rows = own[["experiment", "dataset", "method", "search", "run"]].drop_duplicates()
     match read.repeats:
         case "summary":
-            return [f"{counted(len(rows), 'mean')} of {int(own['n'].sum()):,} runs with {read.column}"]
+            return [f"{counted(len(rows), 'mean')} of {counted(int(own['n'].sum()), 'run')} with {read.column}"]
         case "block":
             return [counted(len(rows), "run"), f"paired by {read.column} ({counted(rows['run'].nunique(), 'value')})"]
         case "fold":
-            return [counted(len(rows), "score"), f"paired by the {read.folds} folds of each repeat"]
+            return [counted(len(rows), "score"), f"paired by the {counted(read.folds, 'fold')} of each repeat"]
         case "dataset":
             return ["one score on each dataset"]
     searches = len(rows[rows["search"] != ""].drop(columns="run").drop_duplicates())

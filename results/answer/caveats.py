@@ -13,6 +13,7 @@ from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.wording import (
     capitalized,
     counted,
+    counted_span,
     first_of,
     in_letters,
     joined,
@@ -71,13 +72,14 @@ def _seen_finding(found: Answer, seen: tuple[float, float]) -> Finding:
     tested = [pair for pair in found.pairs if pair.smallest is not None]
     counts = {own.n for pair in tested for own in (pair.of_a, pair.of_b) if not own.planned.constant}
     most = max(counts)
-    each = "" if question.unit in PAIRED else f" of each of {len({key for pair in tested for key in (pair.a, pair.b)})}"
-    given = f"{span(counts, 'd', 1)} {unit if most == 1 else plural(unit)}{f'{each} methods' if each else ''}"
+    methods = counted(len({key for pair in tested for key in (pair.a, pair.b)}), "method")
+    each = "" if question.unit in PAIRED else f" of each of {methods}"
+    given = f"{counted_span(counts, unit)}{each}"
     if min(seen) >= question.largest:
         text, detail = f"{capitalized(given)} can show no difference.", []
     else:
         text = f"Differences below {question.numbers(seen)}{question.points} can stay unseen."
-        detail = [f"{given} show larger ones in {question.score_name} with a probability of {power}."]
+        detail = [f"{given} {verb(most, 'show')} larger ones in {question.score_name} with a probability of {power}."]
     if question.unit == "fold":  # More folds are no more data.
         return Finding("limit", text, "comparison", " ".join(detail))
     more, of_each = [one for one in seen_with(found, 1).values() if one < question.largest], " of each" if each else ""

@@ -172,7 +172,9 @@ def _batches(rows: _Rows) -> Iterator[Finding]:
     several = [f"{title} {one.samples_per_class}" for title, one in proxies.items() if one.samples_per_class > 1]
     if several and single >= len(several):
         text = f"Losses with proxies whose batches hold several images of a class: {joined(several)}."
-        detail = f"Those of {counted(single, 'other method')} hold one, and so more classes ({BATCHES})."
+        detail = (
+            f"Those of {counted(single, 'other method')} {verb(single, 'hold')} one, and so more classes ({BATCHES})."
+        )
         yield Finding("warning", text, "training", detail)
 
 

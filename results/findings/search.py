@@ -18,7 +18,7 @@ from results.spec.experiment_spec import Experiment
 from results.spec.plan import Plan
 from results.spec.search_settings import SamplerSettings
 from results.store.experiment_results import MeasuredExperiment
-from results.wording import counted, every, few, joined, listed
+from results.wording import counted, every, few, joined, listed, verb
 
 CARRIED_CHOICE = "Hyperparameters printed by a paper whose code selects on test classes carry that choice."
 
@@ -102,7 +102,7 @@ def _shares(titles: Mapping[str, str], counts: Mapping[str, tuple[int, int]]) ->
 
 
 _EVENTS = {
-    "diverged": "diverged; their best checkpoint before that counts",
+    "diverged": "diverged; the best checkpoint before that counts",
     "no gain": "did not beat the untrained network",
     "no pairs": "had batches without two images of a class, in which a loss on pairs has nothing to pull together",
     "skipped": "skipped all steps between two validations",
@@ -119,9 +119,8 @@ def _flagged(title: str, events: Sequence[Event], trainings: int) -> Iterator[Fi
         if own := len(of_kind) - choosing:
             yield Finding("warning", f"{title}: {own} of {counted(trainings, 'training')} {words}.", "training")
         if choosing:
-            yield Finding(
-                "warning", f"{title}: {counted(choosing, 'training')} that choose the epoch {words}.", "training"
-            )
+            which = f"{counted(choosing, 'training')} that {verb(choosing, 'choose')} the epoch"
+            yield Finding("warning", f"{title}: {which} {words}.", "training")
 
 
 def _of_what_was_trained(experiment: Experiment) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from results.records.columns import Reading, ScoresError, numbers_of, texts_of
 from results.records.frame import EXPERIMENT, PLANNED, QUESTION
 from results.records.score_scale import scaled
 from results.records.scores_table import PLACES, ReadScores, check_filled, check_texts, left_out_rows, split
-from results.wording import some
+from results.wording import counted, some
 
 
 def read_export(table: pd.DataFrame, reading: Reading) -> ReadScores:
@@ -25,7 +25,8 @@ def read_export(table: pd.DataFrame, reading: Reading) -> ReadScores:
         mine = own.index[own["experiment"] == ""]
         if len(mine) and len(known) > 1:
             raise ScoresError(
-                f"{rows_words(mine)}: {dataset} has {len(known)} experiments; write in {EXPERIMENT} which one they join"
+                f"{rows_words(mine)}: {dataset} has {counted(len(known), 'experiment')}; write in {EXPERIMENT} which "
+                "one they join"
             )
         if len(known) == 1:
             places.loc[mine, "experiment"] = known[0]

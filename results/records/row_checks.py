@@ -28,6 +28,7 @@ from results.records.columns import (
     plain,
     texts_of,
 )
+from results.wording import counted
 
 
 def take_rows(found: Account) -> None:
@@ -53,7 +54,7 @@ def take_rows(found: Account) -> None:
             if column == found.score:
                 said += ", the compared score itself: such scores are too good, the more so the more trials there are"
         found.explained.add(column)
-        found.said.append(f"{said} ({len(kept):,} of {len(found.table):,} rows).")
+        found.said.append(f"{said} ({len(kept):,} of {counted(len(found.table), 'row')}).")
         found.table = kept
 
 

@@ -88,7 +88,7 @@ class SearchSettings(Record):
         if self.until_decided and (self.searches not in LOOKS or self.trials == 0):
             looks = ", ".join(map(str, LOOKS))
             raise ValueError(
-                f"until_decided looks after searches {looks}; give trials, and no other number of searches"
+                f"until_decided looks after {looks} searches; give trials, and no other number of searches"
             )
         return self
 

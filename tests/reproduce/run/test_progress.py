@@ -82,7 +82,7 @@ def test_a_log_has_a_line_per_choice_of_an_epoch_and_per_whole_run(tmp_path):
     assert "run 1 tested, separated MAP@R" in lines[2]
     alone = progress_of(1, len(folds))
     alone.job_done("triplet", TrainJob(final, "run"), some_result(final), from_store=False)
-    assert "reproductions, 1 of 1 trainings" in shown(alone)
+    assert "reproductions, 1 of 1 training" in shown(alone)
     assert "validation" not in shown(alone)
 
 

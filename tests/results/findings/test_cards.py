@@ -29,7 +29,7 @@ BATCH = "Losses with proxies whose batches hold several images of a class: Mine 
     [
         ({"searched": ("loss.scale",)}, f"{RATES}0.01. Those of 1 other method is searched (loss_optimizer.lr)."),
         ({"searched": (), "loss_lr": None}, f"{RATES}that of the network. Those of 1 other method is searched"),
-        ({"samples_per_class": 4}, f"{BATCH} Those of 1 other method hold one, and so more classes (batch.sampl"),
+        ({"samples_per_class": 4}, f"{BATCH} Those of 1 other method holds one, and so more classes (batch.sampl"),
         ({"fixed": {"margin": 0.5, "m": 2}}, "Arguments of losses that are not searched: Mine margin 0.5, m 2."),
         ({"falls": False}, "Losses that do not fall while random embeddings are trained with them: Mine. What "),
     ],

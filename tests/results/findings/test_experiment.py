@@ -178,11 +178,11 @@ def test_events_are_counted_by_method_not_listed_by_fold():
     runs["a"][0] = replace_run(runs["a"][0], events=events)
     runs["b"][0] = replace_run(runs["b"][0], events=(Event(kind="diverged", fold=1, choosing=True),))
     assert texts(material(runs).measured, "warning", "training") == [
-        "A: 1 of 16 trainings diverged; their best checkpoint before that counts.",
+        "A: 1 of 16 trainings diverged; the best checkpoint before that counts.",
         "A: 2 of 16 trainings did not beat the untrained network.",
         "A: 1 of 16 trainings skipped all steps between two validations.",
         "A: 1 of 16 trainings ended with equal embeddings of all test images, which score 0.",
-        "B: 1 trainings that choose the epoch diverged; their best checkpoint before that counts.",
+        "B: 1 training that chooses the epoch diverged; the best checkpoint before that counts.",
     ]
 
 
