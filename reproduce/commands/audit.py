@@ -46,8 +46,8 @@ def _column(name: str, text: str) -> typer.models.OptionInfo:
 
 
 Score = Annotated[str, _column("--score", "Column (or metric) that is compared, of several.")]
-Method = Annotated[str, _column("--method", "The methods. Default: method, model, ...")]
-Dataset = Annotated[str, _column("--dataset", "The datasets. Default: dataset, benchmark, task.")]
+MethodOption = Annotated[str, _column("--method", "The methods. Default: method, model, ...")]
+DatasetOption = Annotated[str, _column("--dataset", "The datasets. Default: dataset, benchmark, task.")]
 Run = Annotated[str, _column("--run", "What numbers independent runs. Default: run, seed, ...")]
 Search = Annotated[str, _column("--search", "The searches, whose runs count as one. Default: search, study.")]
 Paired = Annotated[
@@ -55,7 +55,7 @@ Paired = Annotated[
 ]
 Last = Annotated[str, _column("--last", "Take the last row of each run by this column, such as epoch.")]
 BestOf = Annotated[str, _column("--best-of", "Take the best trial of each search by this column, a validation score.")]
-Where = Annotated[
+WhereOption = Annotated[
     list[str] | None,
     typer.Option("--where", help="Only rows with this value.", metavar="COLUMN=VALUE", rich_help_panel=_PANEL),
 ]
@@ -75,7 +75,7 @@ Margin = Annotated[
         help="Methods closer than this are equal. Default: 0.5 points of percentages, none of other scores.",
     ),
 ]
-Scale = Annotated[
+ScaleOption = Annotated[
     Literal["fractions", "percent", "points"] | None,
     typer.Option("--scale", help="Default: fractions if all are within 0 and 1, else percent. points: neither."),
 ]
@@ -97,19 +97,19 @@ To = Annotated[
 def audit(
     file: ScoresFile,
     score: Score = "",
-    method: Method = "",
-    dataset: Dataset = "",
+    method: MethodOption = "",
+    dataset: DatasetOption = "",
     run: Run = "",
     search: Search = "",
     paired: Paired = "",
     last: Last = "",
     best_of: BestOf = "",
-    where: Where = None,
+    where: WhereOption = None,
     wide: Wide = False,
     plus_minus: PlusMinus = "sd",
     compare: Compare = None,
     margin: Margin = None,
-    scale: Scale = None,
+    scale: ScaleOption = None,
     lower_is_better: Lower = None,
     keep_all: KeepAll = False,
     assume_deviation: AssumedDeviation = None,
