@@ -103,7 +103,7 @@ def test_discriminants_are_those_of_scikit_learn(shrinkage):
 @pytest.mark.parametrize(
     ("embedder", "images", "width", "most"),
     [
-        (EmbedderSpec(init="lda"), 60, 12, (5, "only 6 training classes, which have at most 5 discriminants")),
+        (EmbedderSpec(init="lda"), 60, 12, (5, "only 6 training classes, so at most 5 discriminants")),
         (EmbedderSpec(init="pca"), 8, 12, (7, "only 8 training images, which have at most 7 principal components")),
         (EmbedderSpec(init="whitened_pca"), 60, 12, (12, "there are only 12 features")),
         (EmbedderSpec(init="within_class_whitening"), 8, 16, (16, "there are only 16 features")),

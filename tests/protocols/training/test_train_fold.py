@@ -21,7 +21,7 @@ from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel, embed_crops
 from results.spec.component import Component
 from results.spec.conditions import OptimizerSettings
-from results.spec.method import Method
+from results.spec.method import Batch, Method
 from tests.support.toys import CONTRASTIVE, PROXIES, UNTRAINED, same_weights, toy_fold
 from tests.support.toys import settings as short
 
@@ -380,7 +380,7 @@ def test_a_warm_up_freezes_the_trunk(dataset, optimizer):
 
 @pytest.mark.parametrize(("asked", "steps"), [(None, 3), (0, 0), (1, 3), (2, 6)])
 def test_a_warm_up_is_counted_in_passes_and_the_method_has_the_last_word(dataset, asked, steps):
-    train_fold(*toy_fold(dataset, _named("WarmingLoss", warmup_passes=asked), short(max_epochs=4)))
+    train_fold(*toy_fold(dataset, _named("WarmingLoss").at({"warmup.passes": asked}), short(max_epochs=4)))
     clocks = [value for name, value in RecordingLoss.calls if name == "on_step_start"]
     assert [clock.warmup for clock in clocks] == [step < steps for step in range(8)]
     # Two iterations an epoch: the trunk stands still as long as the warm-up covers the whole epoch.
@@ -470,9 +470,9 @@ def test_the_images_of_another_fold_are_refused(dataset):
     ("method", "batch", "counted"),
     [
         (CONTRASTIVE, 8, 0),
-        (CONTRASTIVE.model_copy(update={"samples_per_class": 1, "whole_passes": True}), 4, 6),
-        (CONTRASTIVE.model_copy(update={"samples_per_class": 0}), 24, 0),
-        (PROXIES.model_copy(update={"whole_passes": True}), 4, 0),
+        (CONTRASTIVE.model_copy(update={"batch": Batch(samples_per_class=1, classes="once")}), 4, 6),
+        (CONTRASTIVE.at({"batch.samples_per_class": 0}), 24, 0),
+        (PROXIES.model_copy(update={"batch": PROXIES.batch.model_copy(update={"classes": "once"})}), 4, 0),
     ],
     ids=["two of a class", "one of a class", "all images at random", "proxies"],
 )

@@ -36,7 +36,7 @@ def trained(dataset, *, batch_norm, momentum=None, warmup_steps=0):
     trunk = TrunkSpec.model_validate(
         {"name": "small_conv", "weights": "random", "batch_norm": batch_norm, "batch_norm_momentum": momentum}
     )
-    method = CONTRASTIVE.model_copy(update={"warmup_steps": warmup_steps})
+    method = CONTRASTIVE.at({"warmup.steps": warmup_steps})
     spec, data = toy_fold(dataset, method, settings(max_epochs=1, iterations_per_epoch=4), trunk=trunk)
     torch.manual_seed(derive_seed("network", spec.seed))
     return train_fold(spec, data), model_of(spec).state_dict()

@@ -26,7 +26,7 @@ XBM = Method(
     loss=Component(name="XBMLoss", arguments={"base_loss": "c1", "memory_size": 16, "weight": 1.0}),
     samples_per_class=2,
 )
-WARMED_UP = PROXIES.model_copy(update={"warmup_steps": 3})
+WARMED_UP = PROXIES.at({"warmup.steps": 3})
 
 
 @pytest.fixture
