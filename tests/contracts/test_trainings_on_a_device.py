@@ -38,7 +38,7 @@ EARLY = {
 
 def method_of(name: str) -> Method:
     (experiment,) = load_experiments("quickstart", {}).values()
-    return open_method(experiment, load_card(name)).at(EARLY.get(name, {}))
+    return open_method(experiment, load_card(name)).method.at(EARLY.get(name, {}))
 
 
 @pytest.fixture(scope="module")
