@@ -217,7 +217,7 @@ def test_findings_stand_below_the_table_what_must_be_known_first():
     assert star.startswith("* A training diverged, ")
     assert {one.sentences for one in found.findings if one.level == "note"} <= set(drawn.remarks)
     assert drawn.notes[0].startswith("Not finished: Untrained trunk has 1 of 3 runs; CosFace has 1 of 3 runs.")
-    assert "CosFace: 1 of 4 trainings diverged; their best checkpoint before that counts." in drawn.notes
+    assert "CosFace: 1 of 4 trainings diverged; the best checkpoint before that counts." in drawn.notes
     assert "| CosFace* | 1 |" in to_markdown(drawn)
     assert "CosFace{*} & 1 &" in to_latex(drawn)
 
