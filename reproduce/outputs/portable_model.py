@@ -200,12 +200,11 @@ def write_onnx(model: NormalizedModel, path: Path) -> float:
     """
     import onnxruntime
 
-    size = sum(tensor.nbytes for tensor in model.state_dict().values())
+    program, size = _exported(model), sum(tensor.nbytes for tensor in model.state_dict().values())
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # It warns of packages that the model does not use.
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # torch warns of its own code.
-            program = _exported(model)
             torch.onnx.export(
                 program,
                 (),
@@ -227,7 +226,14 @@ def write_onnx(model: NormalizedModel, path: Path) -> float:
 
 def _exported(model: NormalizedModel) -> torch.export.ExportedProgram:
     # Two inputs, because torch takes a size of 1 for a constant.
-    return torch.export.export(model, (model.random_inputs(2),), dynamic_shapes=({0: torch.export.Dim("n")},))
+    inputs, sizes = (model.random_inputs(2),), ({0: torch.export.Dim("n")},)
+    try:
+        return torch.export.export(model, inputs, dynamic_shapes=sizes)
+    except Exception as error:  # torch raises many kinds, by what a user's trunk does.
+        raise InputError(
+            f"torch cannot export this model for any number of inputs ({first_line(error)}); in a trunk of your own, "
+            "write x.shape[0] for len(x), and let nothing else depend on the values or the number of inputs"
+        ) from error
 
 
 def _difference(ours: Tensor, theirs: Tensor, how: str) -> float:

@@ -163,6 +163,23 @@ def test_an_exported_model_that_differs_is_refused(tmp_path, trained, monkeypatc
         write_program(model_of(*trained), tmp_path / "model.pt2")
 
 
+def test_a_model_for_one_number_of_inputs_is_refused_with_the_remedy(tmp_path, trained):
+    """`len(x)` is a number to torch.export, and `x.shape[0]` is not."""
+
+    class Counting(NormalizedModel):
+        def forward(self, inputs: Tensor) -> Tensor:
+            return super().forward(inputs) + self.bias.expand(len(inputs), -1)
+
+    model = model_of(*trained)
+    model.bias = torch.zeros(1, 1)
+    model.__class__ = Counting
+    with pytest.raises(
+        InputError, match=r"^torch cannot export this model for any .*x\.shape\[0\] for len\(x\)"
+    ) as said:
+        write_program(model, tmp_path / "model.pt2")
+    assert "\n" not in str(said.value)
+
+
 def test_an_ensemble_concatenates_its_models_and_holds_a_frozen_trunk_once(tmp_path, trained):
     spec, weights = trained
     embedder = {name: torch.randn_like(weights[name]) for name in weights if name.startswith("embedder")}
