@@ -109,6 +109,25 @@ def test_exported_runs_of_every_kept_record_get_the_verdicts_of_their_table(name
         assert rows[0] == rows[1]
 
 
+def test_own_rows_beside_an_export_join_the_experiment_of_their_dataset():
+    _, table = exported("pfml_readings")
+    rows = table[table["method"] == table["method"].iloc[0]].assign(method="mine")
+    mine = rows[["method", "dataset", "search", "run", *(name for name in rows if name.startswith("concatenated_"))]]
+    found = only(audit(pd.concat([table, mine], ignore_index=True)))
+    own = only(audit(table))
+    assert found.question.unit == own.question.unit
+    assert found.question.methods["mine"].runs == own.question.methods[table["method"].iloc[0]].runs
+    assert found.pair("mine", table["method"].iloc[0]).difference == 0
+    other = table.assign(experiment_fingerprint="e" * 32)
+    with pytest.raises(ScoresError, match=r"has 2 experiments; write in experiment_fingerprint which one they join"):
+        audit(pd.concat([table, other, mine], ignore_index=True))
+    broken = table.assign(reproduce_question="{}x")
+    with pytest.raises(
+        ScoresError, match="is not as `reproduce export runs` wrote it; export again, or leave both out"
+    ):
+        audit(broken)
+
+
 def test_without_searches_the_answer_is_about_settings_and_every_claim_has_its_break_even():
     found = audit(table_of(RUNS))
     assert found.read == "Scores: 2 methods, 6 runs, no searches; score P@1, taken as percent (within 0 and 100)."
