@@ -46,6 +46,14 @@ def take_rows(found: Account) -> None:
         falls = best and _falls(found, column)
         order = (-own if falls else own).fillna(-np.inf)
         groups = found.keys(found.method, found.dataset, *names, found.metric)
+        last = found.table.index[order == order.groupby(groups, sort=False).transform("max")]
+        again = pd.concat([group[last] for group in groups], axis=1).duplicated(keep=False)
+        if not best and again.any():
+            rows = again[again].index
+            raise ScoresError(
+                f"{option} {column}: {rows_words(rows)} have the last one of their runs; keep one of what differs "
+                "between them with --where, or name it with --run, --paired or --dataset"
+            )
         kept = found.table.loc[order.groupby(groups, sort=False).idxmax()].sort_index()
         said = f"The last {column} of each run is taken"
         if best:

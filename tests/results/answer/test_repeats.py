@@ -335,6 +335,11 @@ def test_frames_of_two_levels_and_names_in_the_index_are_read():
         ("method,acc\nA,0.71\nA,71.3\nA,71.9\nB,70.0\n", Reading(), "a fraction beside percent"),
         ("method,acc\nA,70\nB,71\n", Reading(where=(("epoch", "3"),)), "there is no column 'epoch'"),
         ("method,epoch,acc\nA,1,70\nB,1,71\n", Reading(where=(("epoch", "3"),)), "no row has epoch '3'; there are 1"),
+        (
+            "method,year,epoch,acc\nA,1,0,70\nA,1,9,71\nA,2,9,72\nB,1,9,70\n",
+            Reading(last="epoch", score="acc"),
+            "--last epoch: rows 3, 4 have the last one of their runs",
+        ),
         ("method,acc\nA,70\nB,71\n", Reading(best_of="acc"), "name the column of the searches with --search"),
         ("method,dataset,acc\nA,x,70\nA,X,71\nB,x,70\nB,X,7\n", Reading(), "differ in case or blanks only"),
         ("method,State,acc\nA,crashed,70\nB,failed,71\n", Reading(), "no run is finished"),
