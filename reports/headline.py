@@ -221,9 +221,9 @@ def _means(found: Answer) -> str:
 def _would_show(found: Answer) -> str:
     span, seen = f"{found.question.number(found.span)}{found.question.points}", seen_words(found, found.pairs)
     if found.question.unit == "dataset":
-        few_datasets = any(pair.untested == "fewer than 6 datasets" for pair in found.pairs)
-        open_words = f"No two are told apart: the means span {span}."
-        return "Six datasets at least give a verdict." if few_datasets else open_words
+        if any(pair.untested == "fewer than 6 datasets" for pair in found.pairs):
+            return "Six datasets at least give a verdict."
+        return f"No two are told apart: the means span {span}."
     if found.would_have_shown(found.pairs) is None:
         return f"Three {plural(found.unit_word)} of each would say more."
     if len(found.pairs) == 1:

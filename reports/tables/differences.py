@@ -160,7 +160,9 @@ def _reading(found: Answer) -> list[str]:
         sentences += [
             f"Verdict: which method is better{in_search}.{size} "
             f"The probability of any wrong claim in {'these two columns' if size else 'this column'} is at most "
-            f"{100 * question.alpha:g} %. {exceptions(question)} p is adjusted for all these pairs.".replace("  ", " "),
+            f"{100 * question.alpha:g} %.",
+            *filter(None, [exceptions(question)]),
+            "p is adjusted for all these pairs.",
             "The 95 % intervals hold for one pair alone.",
         ]
         if _has_classes(found):

@@ -238,7 +238,7 @@ def _units_words(question: Question) -> str:
     match question.unit:
         case "search":
             searches = {planned.searches for planned in question.methods.values()} - {0}
-            return "n searches" if len(searches) > 1 else f"{counted(question.units, 'search')}"
+            return "n searches" if len(searches) > 1 else counted(question.units, "search")
         case "single search":
             return "n runs of the settings that one search found"
         case "block":

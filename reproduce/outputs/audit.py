@@ -50,7 +50,7 @@ def board_of(found: Audit) -> Board | None:
 
 
 def as_json(found: Audit) -> str:
-    """Write everything that is said of a table of scores as JSON, with all digits."""
+    """Write everything that is said of a table of scores as JSON."""
     answers = [
         {
             "title": title,

@@ -48,8 +48,13 @@ def _differences(
             )
     if found := differing(lambda origin: origin.device):
         yield f"Runs were made on different devices ({listed(found)}). Devices round differently."
-    things_on_cpu = {"kernels": "kernels", "host_system": "systems", "processor": "processors"}
-    for name, things in (things_on_cpu | {"threads": "numbers of threads"}).items():
+    things_on_cpu = {
+        "kernels": "kernels",
+        "host_system": "systems",
+        "processor": "processors",
+        "threads": "numbers of threads",
+    }
+    for name, things in things_on_cpu.items():
         # The arithmetic of a GPU does not depend on them.
         if found := differing(partial(_on_cpu, name)):
             yield f"Runs on a CPU were made with different {things} ({listed(found)}). They round differently."

@@ -10,6 +10,7 @@ from protocols.machine import kernels
 from protocols.machine.kernels import kernel_variables, why_native
 from protocols.machine.processes import run_in_subprocess
 from reproduce.run.ray_cluster import environment_of_workers
+from results.records.provenance import NATIVE_KERNELS
 
 pytestmark = pytest.mark.skipif(not kernels._has_kernels(), reason="this processor has no AVX2 and FMA")
 
@@ -47,7 +48,7 @@ def test_workers_are_pinned_whatever_this_process_runs_under(monkeypatch):
 
 def test_why_kernels_are_native_is_said(monkeypatch):
     monkeypatch.setenv("REPRODUCE_KERNELS", "native")
-    assert why_native() == "REPRODUCE_KERNELS is native"
+    assert why_native() == f"REPRODUCE_KERNELS is {NATIVE_KERNELS}"
     monkeypatch.setenv("REPRODUCE_KERNELS", "")
     assert why_native() is None
     monkeypatch.setattr(kernels, "_has_kernels", lambda: False)

@@ -69,6 +69,17 @@ def test_a_model_is_a_plain_state_dict_with_a_description(export, tiny_run, tmp_
     assert list(torch.load(tmp_path / "ensemble" / "model.pt", weights_only=True)) == ["fold_0", "fold_1"]
 
 
+def embeddings_without_the_suite(code, folder):
+    """What code calls `embeddings`, beside the exported model, where the suite cannot be imported."""
+    subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport numpy; numpy.save('found.npy', embeddings)"],
+        cwd=folder / "model",
+        env={**environment(), "PYTHONPATH": str(without_the_suite(folder / "without"))},
+        check=True,
+    )
+    return np.load(folder / "model" / "found.npy")
+
+
 def test_the_lines_of_the_note_load_the_model_without_the_suite(export, tiny_run, tmp_path):
     """The lines read test images from files and the export reads packed ones; both must give the same numbers."""
     export("model", "tiny", "--method", "contrastive", "--fold", 1, "--to", tmp_path / "model")
@@ -80,15 +91,8 @@ def test_the_lines_of_the_note_load_the_model_without_the_suite(export, tiny_run
     assert len(lines.splitlines()) == 5
     assert meaning.startswith("`files` are pictures, which `preprocess` resizes and crops.")
     files = [str(tiny_run / "images" / file) for file in pd.read_csv(tmp_path / "e" / "labels.csv")["file"]]
-    code = f"files = {files}\n{lines}\nimport numpy; numpy.save('found.npy', embeddings.numpy())"
-    subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path / "model",
-        env={**environment(), "PYTHONPATH": str(without_the_suite(tmp_path / "without"))},
-        check=True,
-    )
-    expected = np.load(tmp_path / "e" / "features.npy")
-    np.testing.assert_allclose(np.load(tmp_path / "model" / "found.npy"), expected, atol=1e-6)
+    found = embeddings_without_the_suite(f"files = {files}\n{lines}\nembeddings = embeddings.numpy()", tmp_path)
+    np.testing.assert_allclose(found, np.load(tmp_path / "e" / "features.npy"), atol=1e-6)
 
 
 def test_a_model_as_onnx_is_used_as_its_note_says(export, tiny_run, tmp_path):
@@ -100,15 +104,8 @@ def test_a_model_as_onnx_is_used_as_its_note_says(export, tiny_run, tmp_path):
     export(*(*CPU, "tiny", "--method", "contrastive", "--fold", 1, "--data", "images", "--to", tmp_path / "e")).done()
     files = [str(tiny_run / "images" / file) for file in pd.read_csv(tmp_path / "e" / "labels.csv")["file"]]
     lines = (tmp_path / "model" / "NOTE.txt").read_text().rstrip().split("\n\n")[-1]
-    code = f"files = {files}\n{lines}\nimport numpy; numpy.save('found.npy', embeddings)"
-    subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path / "model",
-        env={**environment(), "PYTHONPATH": str(without_the_suite(tmp_path / "without"))},
-        check=True,
-    )
-    expected = np.load(tmp_path / "e" / "features.npy")
-    np.testing.assert_allclose(np.load(tmp_path / "model" / "found.npy"), expected, atol=1e-6)
+    found = embeddings_without_the_suite(f"files = {files}\n{lines}", tmp_path)
+    np.testing.assert_allclose(found, np.load(tmp_path / "e" / "features.npy"), atol=1e-6)
 
 
 def test_exported_embeddings_have_the_stored_scores(export, tiny_run, tmp_path):
