@@ -134,7 +134,7 @@ def _validation_curves(material: Material) -> Iterator[Drawn]:
 
 
 def _test_curves(material: Material) -> Iterator[Drawn]:
-    metric = material.measured.summary.experiment.peeking_metric
+    metric = material.measured.plan.experiment.peeking_metric
     name, unit = f"test {HEADLINE_METRICS[metric]}", "run" if material.folds == 1 else "fold"
     # A run with one training is one line; of runs with several folds only the first is drawn.
     shown = {key: records[: None if unit == "run" else 1] for key, records in material.records.items()}

@@ -48,7 +48,7 @@ class Material:
         searches: The finished trials of a search by method, for the methods that have one.
         unreadable: Files of figure data that cannot be read.
         published: The hyperparameters that the methods' sources report as best, by method and target.
-        deviations: Settings that differ from the suite's experiment file of the same name, as phrases.
+        departures: Settings that differ from the suite's experiment file of the same name, as phrases.
         sources: Papers of the methods, by method, for the methods that the suite brings.
         made: When and by what the page was made, for its footer.
         label: What the labels of its tables in LaTeX begin with; empty for the name.
@@ -60,7 +60,7 @@ class Material:
     searches: Mapping[str, tuple[Trial, ...]] = field(default_factory=dict)
     unreadable: tuple[str, ...] = ()
     published: PublishedSettings = field(default_factory=dict)
-    deviations: tuple[str, ...] = ()
+    departures: tuple[str, ...] = ()
     commands: tuple[Command, ...] = ()
     sources: Mapping[str, MethodSource] = field(default_factory=dict)
     made: str = ""

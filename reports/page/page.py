@@ -93,7 +93,7 @@ def page_values(material: Material, figures: tuple[Drawn, ...] = ()) -> dict[str
         },
         "settings": {
             key: ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-            for key, value in (flat(measured.summary.experiment.without_folder()) if measured else ())
+            for key, value in (flat(measured.plan.experiment.without_folder()) if measured else ())
             if value not in ([], None)
         },
         "cut_off": [
@@ -131,11 +131,11 @@ def _details(material: Material) -> Iterator[PageTable | None]:
 
 def _published(material: Material) -> list[ComparedTable]:
     """The published tables that concern the experiment; one without any value of ours if it says why."""
-    stored = StoredExperiment(material.name, material.answer, material.deviations)
+    stored = StoredExperiment(material.name, material.answer, material.departures)
     tables = [
         join(table, [stored])
         for table in map(published_table, published_tables())
-        if concerns(table, material.name, material.measured.summary)
+        if concerns(table, material.name, material.measured.plan)
     ]
     return [table for table in tables if table.notes]
 

@@ -159,9 +159,9 @@ def _differences(claim: Claim, stored: StoredExperiment) -> tuple[str, ...] | No
         return None
     table = published_table(claim.setting)
     reasons = [] if stored.dataset == claim.dataset else [f"dataset {stored.dataset}"]
-    if not concerns(table, stored.name, stored.measured.summary):
+    if not concerns(table, stored.name, stored.measured.plan):
         reasons.append(f"not the settings of {table.name}")
-        stored = replace(stored, deviations=())
+        stored = replace(stored, departures=())
     for row, cell in cells:
         reasons += objections(table, row, cell, stored)
     reasons += [
@@ -285,7 +285,7 @@ def _notes(one: AnsweredClaim) -> Iterator[str]:
         claimed = f"than those of {one.claim.setting}" if one.claim.setting else "than the claim's"
         yield f"{answer.stored.name}, other conditions {claimed}: {'; '.join(answer.differences)}."
     elif answer.differences is None:
-        setting = setting_phrase(answer.stored.measured.summary.experiment)
+        setting = setting_phrase(answer.stored.measured.plan.experiment)
         yield f"{answer.stored.name} is {setting}; the claim names no published table to compare it with."
 
 

@@ -2,7 +2,7 @@
 
 A cell is filled from one experiment, never pooled from several. The experiment has to be the one of the table's name,
 or a panel of it, since training settings differ from table to table. It has to be run as its file says, which only
-rooms that read the files know (`StoredExperiment.deviations`).
+rooms that read the files know (`StoredExperiment.departures`).
 
 These must be as published too: dataset, whole and not a subset; trunk, started from its published
 ImageNet weights; dimensions of what was tested; one model, or four as separated or concatenated; image size; method.
@@ -36,13 +36,13 @@ class StoredExperiment:
     """An experiment under the name that it was run by.
 
     Attributes:
-        deviations: The settings that differ from the experiment file of that name, as phrases. Runs with deviations
+        departures: The settings that differ from the experiment file of that name, as phrases. Runs with departures
             fill no cell of a published table.
     """
 
     name: str
     answer: Answer
-    deviations: tuple[str, ...] = ()
+    departures: tuple[str, ...] = ()
 
     @property
     def measured(self) -> MeasuredExperiment:
@@ -52,16 +52,16 @@ class StoredExperiment:
     @property
     def dataset(self) -> str:
         """Our key of its dataset, empty if no settings were kept."""
-        return self.measured.summary.dataset
+        return self.measured.plan.dataset
 
     def runs(self, method: str) -> list[RunRecord]:
         """The method's runs."""
         return self.measured.runs.get(method, [])
 
 
-def concerns(table: PublishedTable, name: str, summary: Plan) -> bool:
-    """Whether an experiment of that name and summary may have runs for the table at all."""
-    if summary.dataset not in {column.dataset for column in table.columns}:
+def concerns(table: PublishedTable, name: str, plan: Plan) -> bool:
+    """Whether an experiment of that name and plan may have runs for the table at all."""
+    if plan.dataset not in {column.dataset for column in table.columns}:
         return False
     return name == table.name or name.startswith(f"{table.name}/")
 
@@ -72,7 +72,7 @@ def objections(table: PublishedTable, row: PublishedRow, cell: PublishedCell, st
     Returns:
         Reasons as phrases; empty if the runs can fill the cell.
     """
-    experiment = stored.measured.summary.experiment.for_row(row.key or "")
+    experiment = stored.measured.plan.experiment.for_row(row.key or "")
     trunk = experiment.conditions.trunk
     models = 1 if experiment.protocol == "standard" else experiment.folds
     dimensions = experiment.conditions.embedding_size or 0
@@ -97,7 +97,7 @@ def objections(table: PublishedTable, row: PublishedRow, cell: PublishedCell, st
         f"{tested} dimensions, published for {cell.dimensions}": cell.dimensions not in (None, tested),
         f"images of {crop} pixels, published for {size}": crop != size,
     }
-    return [*stored.deviations, *(reason for reason, holds in reasons.items() if holds)]
+    return [*stored.departures, *(reason for reason, holds in reasons.items() if holds)]
 
 
 def objections_to_runs(

@@ -102,7 +102,7 @@ def join(table: PublishedTable, stored: Sequence[StoredExperiment]) -> ComparedT
     Args:
         stored: Experiments with runs, the latest first.
     """
-    relevant = [one for one in stored if concerns(table, one.name, one.measured.summary)]
+    relevant = [one for one in stored if concerns(table, one.name, one.measured.plan)]
     rows, used = [], []
     for row, label in zip(table.rows, _labels(table), strict=True):
         cells = {}
@@ -121,7 +121,7 @@ def _compared(row: PublishedRow, cell: PublishedCell, runs: _CellRuns | None) ->
     if runs is None:
         return ComparedCell(cell, None, None, without or published_verdict(None, cell.mean))
     one, searches = runs
-    complete = [values for values in searches if len(values) >= one.measured.summary.reproductions]
+    complete = [values for values in searches if len(values) >= one.measured.plan.reproductions]
     searches = complete if complete and one.answer.question.unit == "search" else searches
     if row.key in one.answer.titles:
         ours = intervals_on(one.answer, cell.column.metric, _kind(cell.column))[row.key]
@@ -168,7 +168,7 @@ def _notes(table: PublishedTable, stored: Sequence[StoredExperiment], used: Sequ
     notes = [f"Our runs are those of {', '.join(names)}."] if names else []
     findings = origin_findings(*{id(one): one.measured for one in used}.values())
     notes += [finding.sentences for finding in findings]
-    notes += dict.fromkeys(note for one in used for note in carried_choice(one.measured.summary))
+    notes += dict.fromkeys(note for one in used for note in carried_choice(one.measured.plan))
     said: dict[str, list[str]] = {}
     for one in stored:
         near = [

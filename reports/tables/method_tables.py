@@ -38,9 +38,9 @@ def hyperparameters(found: Answer, published: PublishedSettings | None = None) -
                 scores = [measured_cell(score, PERCENT), Cell(score.n if score else None)]
                 rows.append(Row(f"{title}: {name}", [_setting_cell(setting), _setting_cell(theirs.get(name)), *scores]))
                 score = None  # It stands in the first row of a search alone.
-    ours_is = "the setting of the best trial" if measured.summary.trials else "the given setting"
+    ours_is = "the setting of the best trial" if measured.plan.trials else "the given setting"
     return Table(
-        title=f"{measured.summary.title}: hyperparameters found",
+        title=f"{measured.plan.title}: hyperparameters found",
         caption=f"Ours: {ours_is}, with the validation MAP@R in percent of its n reproductions, ± half width of the "
         "95 % Student-t interval. Published: the best setting that the method's source reports for the dataset.",
         columns=tuple(Column(name) for name in ("ours", "published", "validation MAP@R", "n")),
@@ -64,12 +64,12 @@ def _setting_cell(setting: object) -> Cell:
 
 def recipes(found: Answer) -> Table:
     """Build the table of what the methods' cards decide about training and search; no rows without known recipes."""
-    summary = found.of_experiment.summary
-    words = {key: row.recipe.words(row.ranges) for key, row in summary.rows.items() if row.recipe}
+    plan = found.of_experiment.plan
+    words = {key: row.recipe.words(row.ranges) for key, row in plan.rows.items() if row.recipe}
     names = next(iter(words.values()), {})
     rows = [Row(found.titles[key], [*map(Cell, words[key].values())], key) for key in found.titles if key in words]
     return Table(
-        title=f"{summary.title}: what decides a fair comparison",
+        title=f"{plan.title}: what decides a fair comparison",
         caption="What each method's card decides. All else is the same for all methods (Protocol and settings).",
         columns=tuple(Column(name, numeric=False) for name in names),
         rows=tuple(rows),
@@ -81,7 +81,7 @@ def costs(found: Answer) -> Table:
     measured = found.of_experiment
     rows: list[Row] = []
     without: list[str] = []
-    for key, title in ((key, title) for key, title in measured.summary.titles.items() if key in measured.runs):
+    for key, title in ((key, title) for key, title in measured.plan.titles.items() if key in measured.runs):
         own = measured.runs[key]
         steps, seconds = _steps(own), student_t_interval([run.wall_time for run in own])
         devices = ", ".join(sorted({run.provenance.device for run in own}))
@@ -91,7 +91,7 @@ def costs(found: Answer) -> Table:
         without += [title] if steps is None else []
     columns = [Column(name) for name in ("n", "models", "steps a model", "ms a step", "seconds a run")]
     return Table(
-        title=f"{measured.summary.title}: cost of the methods",
+        title=f"{measured.plan.title}: cost of the methods",
         caption="Mean ± half width of the 95 % Student-t interval over n runs. Steps: iterations up to a model's "
         "checkpoint. ms a step: the time of a run's trainings with their validations, by all of their steps. Seconds: "
         "a run's trainings and its test evaluation, added up, without the search. Compare times only between runs on "
@@ -124,7 +124,7 @@ def _steps(runs: Sequence[RunRecord]) -> Interval | None:
 def peeking_table(found: Answer) -> Table:
     """Build the table of the gain by peeking, of methods whose runs have test curves and a checkpoint to choose."""
     measured = found.of_experiment
-    titles, metric = measured.summary.titles, measured.summary.experiment.peeking_metric
+    titles, metric = measured.plan.titles, measured.plan.experiment.peeking_metric
     gains = {gain.method: gain for gain in peeking(found, metric)}
     shown = [gains[key] for key in titles if key in gains and not gains[key].nothing_to_choose]
     hidden = [title for key, title in titles.items() if key in gains and gains[key].nothing_to_choose]
@@ -139,7 +139,7 @@ def peeking_table(found: Answer) -> Table:
     over = "the complete searches, which have n runs in all" if by_search else "n runs"
     reason = "All trainings were cut off, so there was nothing to choose."
     return Table(
-        title=f"{measured.summary.title}: gain from peeking",
+        title=f"{measured.plan.title}: gain from peeking",
         caption=f"Separated {HEADLINE_METRICS[metric]} on the test classes in percent, mean ± half width "
         f"of the 95 % interval over {over}. Honest: the checkpoint chosen by validation scores. Peeked: "
         "the best test score during the same training, which an honest protocol must not report.",

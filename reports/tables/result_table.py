@@ -222,7 +222,7 @@ def _caption(found: Answer) -> str:
     of_data = ""
     if measured := found.measured:
         first = measured.records[0]
-        tested = measured.summary.tested(first.test_images)
+        tested = measured.plan.tested(first.test_images)
         of_data = f"Dataset {first.dataset}: {tested} of {counted(first.test_classes, 'test class')}. "
     numbers = "Percentages" if found.question.in_percent else "Scores"
     if found.question.lower_is_better:
@@ -250,12 +250,12 @@ def _units_words(question: Question) -> str:
 
 def _settings(measured: MeasuredExperiment) -> str:
     """Where the settings come from, and what the kinds of embeddings are."""
-    summary, first, dimensions = measured.summary, measured.records[0], measured.dimensions
+    plan, first, dimensions = measured.plan, measured.records[0], measured.dimensions
     folds = len(first.fold_fingerprints)
-    if summary.trials == 0 or not measured.searched_methods:
+    if plan.trials == 0 or not measured.searched_methods:
         given = "Hyperparameters: given, not searched."
     else:
-        given = f"Hyperparameters: best of {counted(summary.trials, 'trial')} by validation MAP@R."
+        given = f"Hyperparameters: best of {counted(plan.trials, 'trial')} by validation MAP@R."
     return (
         f"{given} Separated: mean of {folds} {dimensions}-dim models; concatenated: their {folds * dimensions}-dim "
         f"ensemble. Base seed {first.seed}."

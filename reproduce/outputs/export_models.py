@@ -186,7 +186,7 @@ def export_embeddings(store: Store, run: StoredRun, folds: list[int], data: Open
     weights = [kept_weights(store, run, spec) for spec in specs]
     for spec in specs:
         remember_kept_sources(store.artifacts, sources_of_training(spec))
-    dataset = data.of_training(specs[0], run.start.summary.experiment, f"that {run.called} was tested on")
+    dataset = data.of_training(specs[0], run.start.plan.experiment, f"that {run.called} was tested on")
     split = dataset.split(specs[0].split)
     tested = test_data(dataset, split)
     models = [without_published_weights(spec) for spec in specs]
@@ -248,7 +248,7 @@ def fit_model(
     if onnx:
         check_onnx(like)
     normalization = models_normalization(store, like)
-    dataset = data.of_training(like, run.start.summary.experiment, f"that {run.called} was tested on")
+    dataset = data.of_training(like, run.start.plan.experiment, f"that {run.called} was tested on")
     trainings = [one for each in runs for one in each.trainings.values()]
     kept = checkpoint_epochs(trainings, dataset)
     epochs = max(int(like.method.loss is not None), round(fmean(kept)))

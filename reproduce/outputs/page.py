@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
-from reproduce.config.experiment_file import deviations, suite_experiment
+from reproduce.config.experiment_file import departures, suite_experiment
 from reproduce.config.method_card import suite_cards
 from reproduce.config.strict_yaml import yaml_of
 from reproduce.errors import writing_to
@@ -85,7 +85,7 @@ def gather(name: str, fingerprint: str, store: Store, found: Answer | None = Non
 
     found = found or answer_of(MeasuredExperiment.from_store(store, fingerprint, trainings=True))
     measured, artifacts = found.of_experiment, store.artifacts
-    summary = measured.summary
+    plan = measured.plan
     # Those of the first reproductions, by method.
     first = {run.method: run for run in measured.records if run.run == run.search == 0}
     data = {method: figure_data_path(artifacts, run.fingerprint) for method, run in first.items()}
@@ -95,11 +95,11 @@ def gather(name: str, fingerprint: str, store: Store, found: Answer | None = Non
         answer=found,
         figure_data=figure_data,
         unreadable=tuple(unreadable),
-        searches=histories(store.searches.of_experiment(fingerprint), summary.titles, summary.trials),
+        searches=histories(store.searches.of_experiment(fingerprint), plan.titles, plan.trials),
         commands=rerun_commands(name, measured),
         published=published_settings(measured),
-        deviations=deviations(name, summary),
-        sources={key: MethodSource(card.source, card.papers) for key, card in suite_cards(summary.rows).items()},
+        departures=departures(name, plan),
+        sources={key: MethodSource(card.source, card.papers) for key, card in suite_cards(plan.rows).items()},
         made=drawn_line(f" from experiment {fingerprint} of the store"),
         label=own_name(name, fingerprint),
     )
@@ -113,7 +113,7 @@ def rerun_commands(name: str, measured: MeasuredExperiment) -> tuple[Command, ..
     """
     from reports.page.material import Command
 
-    experiment, in_file, source = measured.summary.experiment, suite_experiment(name), name
+    experiment, in_file, source = measured.plan.experiment, suite_experiment(name), name
     commands = _code(measured)
     if isinstance(in_file, str) or experiment.differences(in_file).keys() - _ON_THE_MACHINE:
         # A panel becomes a separate file.

@@ -17,7 +17,7 @@ from reports.tables.formats import WRITERS
 from reports.tables.method_tables import costs, hyperparameters, peeking_table
 from reports.tables.result_table import table_of
 from reports.tables.table import Table
-from reproduce.config.experiment_file import deviations
+from reproduce.config.experiment_file import departures
 from reproduce.config.method_card import suite_cards
 from reproduce.errors import InputError, writing_to
 from reproduce.outputs.find_runs import find_experiments
@@ -36,10 +36,10 @@ def stored_experiments(store: Store, table: PublishedTable | None = None) -> lis
     """
     stored = []
     for start in latest_starts(store):
-        name, summary = start.name, start.summary
-        if table is None or concerns(table, name, summary):
+        name, plan = start.name, start.plan
+        if table is None or concerns(table, name, plan):
             measured = MeasuredExperiment.of_all_starts(store, start.fingerprint)
-            stored.append(StoredExperiment(name, answer_of(measured), deviations(name, summary)))
+            stored.append(StoredExperiment(name, answer_of(measured), departures(name, plan)))
     return stored
 
 
@@ -48,19 +48,19 @@ def kept_experiments() -> list[StoredExperiment]:
     stored = []
     for file in sorted(FOLDER.glob("*.json.xz")):
         name, measured = file.name.partition(".")[0], MeasuredExperiment.from_file(file)
-        stored.append(StoredExperiment(name, answer_of(measured), deviations(name, measured.summary)))
+        stored.append(StoredExperiment(name, answer_of(measured), departures(name, measured.plan)))
     return stored
 
 
 def published_settings(measured: MeasuredExperiment) -> dict[str, dict[str, JsonValue]]:
     """The hyperparameters that the suite's cards give as published for an experiment's dataset, by method."""
-    summary = measured.summary
-    return {key: card.published.get(summary.dataset, {}) for key, card in suite_cards(summary.rows).items()}
+    plan = measured.plan
+    return {key: card.published.get(plan.dataset, {}) for key, card in suite_cards(plan.rows).items()}
 
 
 def compared_by(measured: MeasuredExperiment, compare: str | None) -> Answer:
     """Answer other comparisons than the experiment's file asks for: `all`, each with the `best`, or with a method."""
-    compared = measured.summary.compared
+    compared = measured.plan.compared
     if compare not in (None, "all", "best", *compared):
         raise InputError(f"--compare {compare}: use all, best, or one of {', '.join(compared)}")
     return answer_of(measured, compare)

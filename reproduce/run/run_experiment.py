@@ -44,18 +44,18 @@ def interim_looks(session: Session) -> tuple[str, ...]:
     """
     ours, looks = session.experiment, set()
     for start in session.store.starts():
-        summary = start.summary
+        plan = start.plan
         if start.fingerprint == session.fingerprint:
             continue
-        search = summary.experiment.search
+        search = plan.experiment.search
         planned_now = ours.search.until_decided and not search.until_decided
-        if not planned_now and (search.searches, summary.reproductions) >= (ours.search.searches, ours.reproductions):
+        if not planned_now and (search.searches, plan.reproductions) >= (ours.search.searches, ours.reproductions):
             continue
         may_differ = (*AMOUNTS, *UNNAMED_SETTINGS, "primary")
-        same = all(is_among(key, may_differ) for key in summary.experiment.differences(ours))
-        if same and len(session.store.experiment_runs(start.fingerprint)) >= summary.runs > 0:
+        same = all(is_among(key, may_differ) for key in plan.experiment.differences(ours))
+        if same and len(session.store.experiment_runs(start.fingerprint)) >= plan.runs > 0:
             more_searches = planned_now or search.searches < ours.search.searches
-            looks.add((search.searches, "search") if more_searches else (summary.reproductions, "run"))
+            looks.add((search.searches, "search") if more_searches else (plan.reproductions, "run"))
     return tuple(counted(count, unit) for count, unit in sorted(looks))
 
 

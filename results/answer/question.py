@@ -259,28 +259,28 @@ def question_of(measured: MeasuredExperiment) -> Question:
     The primary score is the one that the experiment names, else MAP@R of the concatenated embeddings, or of the only
     one. A method that was left out of this start, or whose row is under other conditions, is no reference.
     """
-    summary, records = measured.summary, measured.records
+    plan, records = measured.plan, measured.records
     models = max((len(record.fold_fingerprints) for record in records), default=0)
-    question = planned_question(summary.experiment, "separated" if models == 1 else "concatenated")
+    question = planned_question(plan.experiment, "separated" if models == 1 else "concatenated")
     tested = Tested(records[0].test_images, records[0].test_classes, len(records[0].fold_scores)) if records else None
-    searched, left_out = measured.searched_methods, {**_diverged(records), **summary.left_out}
+    searched, left_out = measured.searched_methods, {**_diverged(records), **plan.left_out}
     newest = max((record.evaluation_version for record in records), default=0)
     older = {record.method for record in records if record.evaluation_version < newest}
     computed = {record.method for record in records if record.specs[0].method.loss is None}
-    searches, runs = summary.experiment.search.searches, summary.reproductions
+    searches, runs = plan.experiment.search.searches, plan.reproductions
     methods = {
         key: Planned(
             row.title,
             *((searches, runs) if searches > 1 and row.runs >= searches * runs else (0, row.runs)),
             searched=key in searched,
             trained=key not in computed,
-            constant=key in summary.constant,
+            constant=key in plan.constant,
             left_out=left_out.get(key),
             older=key in older,
         )
-        for key, row in summary.rows.items()
+        for key, row in plan.rows.items()
     }
-    question = replace(question, methods=methods, defaults=summary.defaults, tested=tested)
+    question = replace(question, methods=methods, defaults=plan.defaults, tested=tested)
     known = question.compare in ("all", "best", *question.compared)
     step = tested.step(question.score, question.embeddings) if tested else 0.0
     return replace(question, compare=question.compare if known else "all", step=step)

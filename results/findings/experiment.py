@@ -43,39 +43,39 @@ def _findings(found: Answer) -> Iterator[Finding]:
     measured = found.measured
     if measured is None or not measured.records:
         return
-    summary = measured.summary
+    plan = measured.plan
     split_file = any(result.spec.split == "mlrc_conventional" for result in measured.trainings.values())
     yield from caveats(found)
     yield from of_classes(found)
-    yield from _part_of_the_budget(summary)
-    yield from _below_untrained(found, summary)
+    yield from _part_of_the_budget(plan)
+    yield from _below_untrained(found, plan)
     yield from reading_findings(found)
-    yield from contrast_findings(found, contrasts_of(found, summary.experiment.contrasts))
-    yield from _looked_before(summary)
-    yield from _printed(summary)
-    yield from data_findings(summary.experiment, summary.data, split_file=split_file)
-    yield from handicaps(summary)
+    yield from contrast_findings(found, contrasts_of(found, plan.experiment.contrasts))
+    yield from _looked_before(plan)
+    yield from _printed(plan)
+    yield from data_findings(plan.experiment, plan.data, split_file=split_file)
+    yield from handicaps(plan)
     yield from search_findings(found, measured)
     yield from training_findings(measured)
     yield from origin_findings(measured)
 
 
-def _looked_before(summary: Plan) -> Iterator[Finding]:
-    if summary.interim_looks:
-        text = f"Searches or runs were added after results were known ({listed(summary.interim_looks)})."
+def _looked_before(plan: Plan) -> Iterator[Finding]:
+    if plan.interim_looks:
+        text = f"Searches or runs were added after results were known ({listed(plan.interim_looks)})."
         detail = "Adding after a look makes wrong claims more likely than the tests say."
         yield Finding("warning", text, "comparison", detail)
 
 
-def _part_of_the_budget(summary: Plan) -> Iterator[Finding]:
-    if summary.experiment.protocol != "mlrc":
+def _part_of_the_budget(plan: Plan) -> Iterator[Finding]:
+    if plan.experiment.protocol != "mlrc":
         return
-    searches = summary.experiment.search.searches
+    searches = plan.experiment.search.searches
     parts = (
-        (summary.trials, mlrc_constants.TRIALS, "trials" if searches == 1 else "trials in each search"),
+        (plan.trials, mlrc_constants.TRIALS, "trials" if searches == 1 else "trials in each search"),
         # Runs of several searches are not the reproductions of one.
-        (summary.reproductions if searches == 1 else 0, mlrc_constants.REPRODUCTIONS, "reproductions"),
-        (summary.experiment.folds, mlrc_constants.FOLDS, "folds"),
+        (plan.reproductions if searches == 1 else 0, mlrc_constants.REPRODUCTIONS, "reproductions"),
+        (plan.experiment.folds, mlrc_constants.FOLDS, "folds"),
     )
     # No trials mean published hyperparameters. This is not a small search.
     if given := [f"{count} of {full} {unit}" for count, full, unit in parts if 0 < count < full]:
@@ -83,17 +83,17 @@ def _part_of_the_budget(summary: Plan) -> Iterator[Finding]:
         yield Finding("limit", text, "comparison", "The full budget can rank the methods differently.")
 
 
-def _below_untrained(found: Answer, summary: Plan) -> Iterator[Finding]:
+def _below_untrained(found: Answer, plan: Plan) -> Iterator[Finding]:
     means = {key: interval.mean for key, interval in found.intervals.items()}
     if below := [found.titles[key] for key in means if key != "untrained" and means[key] <= means.get("untrained", -1)]:
-        named, trunk = f"{listed(below)} {verb(len(below), 'have')}", summary.experiment.conditions.trunk
+        named, trunk = f"{listed(below)} {verb(len(below), 'have')}", plan.experiment.conditions.trunk
         baseline = "the features as given" if trunk.name == NO_TRUNK else "the untrained trunk"
         yield Finding("warning", f"{named} no higher mean than {baseline}.", "comparison")
 
 
-def _printed(summary: Plan) -> Iterator[Finding]:
+def _printed(plan: Plan) -> Iterator[Finding]:
     rows = []
-    for row in summary.rows.values():
+    for row in plan.rows.values():
         values = ", ".join(f"{HEADLINE_METRICS[metric]} {value:g}" for metric, value in row.printed.items())
         rows += [f"{row.title} {values}"] if values else []
     if rows:
@@ -123,15 +123,15 @@ _Rows = Mapping[str, Recipe]
 """Recipes of the methods that are compared, by title."""
 
 
-def handicaps(summary: Plan) -> Iterator[Finding]:
+def handicaps(plan: Plan) -> Iterator[Finding]:
     """Say which of the compared methods are trained or searched worse than the others by their cards alone.
 
     Nothing is said of methods without a recipe, as in experiments that an earlier release recorded.
     """
-    rows = {title: recipe for key, title in summary.compared.items() if (recipe := summary.rows[key].recipe)}
+    rows = {title: recipe for key, title in plan.compared.items() if (recipe := plan.rows[key].recipe)}
     if any(recipe.searched for recipe in rows.values()):
         yield from _rates(rows)
-        yield from _ranges_of_rates(summary)
+        yield from _ranges_of_rates(plan)
         yield from _arguments(rows)
     yield from _batches(rows)
     if stuck := [title for title, recipe in rows.items() if recipe.falls is False]:
@@ -153,10 +153,10 @@ def _rates(rows: _Rows) -> Iterator[Finding]:
         yield Finding("warning", text, "search", detail)
 
 
-def _ranges_of_rates(summary: Plan) -> Iterator[Finding]:
+def _ranges_of_rates(plan: Plan) -> Iterator[Finding]:
     titles: dict[str, list[str]] = {}
-    for key, title in summary.compared.items():
-        known = summary.rows[key].ranges.get(LOSS_LR)
+    for key, title in plan.compared.items():
+        known = plan.rows[key].ranges.get(LOSS_LR)
         if known and not known.choices:
             titles.setdefault("{:g} to {:g}".format(*known.ends), []).append(title)
     if len(titles) > 1:
@@ -191,7 +191,7 @@ def _arguments(rows: _Rows) -> Iterator[Finding]:
 def readings_of(found: Answer) -> dict[str, dict[str, float]]:
     """Return the families of two readings or more by card: the means of the rows that have one."""
     families: dict[str, dict[str, float]] = {}
-    for variant in found.measured.summary.experiment.variants if found.measured else ():
+    for variant in found.measured.plan.experiment.variants if found.measured else ():
         if variant.reading and variant.key in found.intervals:
             family = families.setdefault(PurePath(variant.of).stem, {})
             family[variant.key] = found.intervals[variant.key].mean

@@ -21,7 +21,7 @@ from results.findings.experiment import answer_of
 from results.store.experiment_results import MeasuredExperiment
 from results.store.store import Store
 from tests.support.published_world import MLRC
-from tests.support.sample_records import put_experiment, some_run, some_summary
+from tests.support.sample_records import put_experiment, some_plan, some_run
 
 TITLES = ("Anna", "Bert", "Cora", "Dora", "Emil")
 SCORES = st.sampled_from(
@@ -54,7 +54,7 @@ def stored(folder, world, primary, search):
             numbers = {"search": number} if repeated else {"run": number}
             value = mean + 0.001 * step
             runs.append(some_run(key, separated=value, fingerprint=f"{key}-{number}", **numbers))
-    put_experiment(store, "f", "some", some_summary(settings, methods=titles), runs)
+    put_experiment(store, "f", "some", some_plan(settings, methods=titles), runs)
     return MeasuredExperiment.from_store(store, "f")
 
 

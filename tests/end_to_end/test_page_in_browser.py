@@ -70,7 +70,7 @@ def names(page):
 def test_a_click_sorts_by_value_in_both_directions_and_back(visit):
     page = visit(unfolded=True)
     experiment = measured()
-    means = {title: sum(runs_of(experiment, key)) / 3 for key, title in experiment.summary.titles.items()}
+    means = {title: sum(runs_of(experiment, key)) / 3 for key, title in experiment.plan.titles.items()}
     original = names(page)
     header = page.locator("#scores thead tr:last-child th").last
     header.locator("button").click()

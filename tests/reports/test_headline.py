@@ -95,8 +95,7 @@ def test_while_searches_or_runs_are_missing_nothing_is_claimed():
     unfinished = searched(reproductions=2, **CLEAR).measured
     half = [record for record in unfinished.records if record.run == 0]
     assert (
-        headline(answer_of(MeasuredExperiment(unfinished.summary, tuple(half))))
-        == "Interim: no search is complete yet."
+        headline(answer_of(MeasuredExperiment(unfinished.plan, tuple(half)))) == "Interim: no search is complete yet."
     )
 
 
@@ -159,7 +158,7 @@ def joined_and_single_of(world, separated=None, folds=4):
     for run in measured.records:
         value = run.separated if separated is None else scores(0.04 * separated[run.method][run.search])
         runs.append(changed_run(run, fold_scores=(value,) * folds))
-    return joined_and_single(answer_of(MeasuredExperiment(measured.summary, tuple(runs))))
+    return joined_and_single(answer_of(MeasuredExperiment(measured.plan, tuple(runs))))
 
 
 def test_both_verdicts_stand_in_a_line_where_joined_and_single_models_are_measured():
@@ -178,7 +177,7 @@ def test_both_verdicts_stand_in_a_line_where_joined_and_single_models_are_measur
     alike = searched(a=(30, 31, 32), b=(29, 31.5, 32))
     assert joined_and_single_of(alike) == f"{start}both show no difference."
     sizes = [changed_run(run, dimensions=37 if run.method == "a" else 128) for run in alike.measured.records]
-    unlike = joined_and_single(answer_of(MeasuredExperiment(alike.measured.summary, tuple(sizes))))
+    unlike = joined_and_single(answer_of(MeasuredExperiment(alike.measured.plan, tuple(sizes))))
     assert unlike.startswith("Joined models and single ones (as fit writes) ")
     four = searched(**CLEAR, d=(26.0, 26.4, 26.3))
     said = joined_and_single_of(four, dict.fromkeys("abcd", (30.0, 30.6, 30.3)))

@@ -8,7 +8,7 @@ from results.records.artifacts import FigureData
 from results.records.trials import Trial
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.published_world import MLRC
-from tests.support.sample_records import changed_run, some_run, some_summary
+from tests.support.sample_records import changed_run, some_plan, some_run
 
 A, B, C = [0.60, 0.61, 0.605, 0.602], [0.50, 0.512, 0.503, 0.5], [0.601, 0.607, 0.606, 0.603]
 
@@ -20,13 +20,13 @@ def material(runs, titles=None, name="some", settings=None, reproductions=4, tri
     """
     records = tuple(record for own in runs.values() for record in own)
     settings = settings or {**MLRC, "dataset": {"name": "glyphs"}}
-    summary = some_summary(
+    plan = some_plan(
         methods=titles or {key: key.upper() for key in runs},
         reproductions=reproductions,
         runs=dict.fromkeys(titles or runs, reproductions * repeats),
         settings={**settings, "search": {"trials": trials, "searches": repeats}},
     )
-    return Material(name, answer_of(MeasuredExperiment(summary, records)), **more)
+    return Material(name, answer_of(MeasuredExperiment(plan, records)), **more)
 
 
 def values(**methods):

@@ -84,9 +84,9 @@ def test_equal_files_under_several_names_are_one_dataset():
     twice = [source("folder", name=name, data_fingerprint=name) for name in ("first", "renamed")]
     equal = []
     for one in twice:
-        summary = one.measured.summary
-        summary = summary.model_copy(update={"data": summary.data.model_copy(update=data)})
-        equal.append(replace(one, measured=replace(one.measured, summary=summary)))
+        plan = one.measured.plan
+        plan = plan.model_copy(update={"data": plan.data.model_copy(update=data)})
+        equal.append(replace(one, measured=replace(one.measured, plan=plan)))
     boards, lines = boards_of(equal)
     assert boards == []
     assert lines[0] == "renamed (store.sqlite) is not drawn: first has the same data; name one of them"
@@ -140,12 +140,12 @@ def test_the_best_is_best_by_mean_rank():
 
 def test_methods_of_earlier_starts_are_added_if_they_are_complete():
     whole = experiment("cub200")
-    only = changed_plan(whole.summary, methods={"cosface": "CosFace"}, runs={"cosface": 3})
+    only = changed_plan(whole.plan, methods={"cosface": "CosFace"}, runs={"cosface": 3})
     records = tuple(one for one in whole.records if (one.method, one.search) != ("margin", 2))
-    found = with_all_methods(replace(whole, summary=only, records=records), {"triplet": "Triplet"})
-    assert found.summary.titles == {"cosface": "CosFace", "triplet": "Triplet"}
+    found = with_all_methods(replace(whole, plan=only, records=records), {"triplet": "Triplet"})
+    assert found.plan.titles == {"cosface": "CosFace", "triplet": "Triplet"}
     assert {one.method for one in found.records} == {"cosface", "triplet"}
-    assert found.summary.rows["triplet"].runs == 3
+    assert found.plan.rows["triplet"].runs == 3
 
 
 def test_missing_searches_are_no_finished_experiment():

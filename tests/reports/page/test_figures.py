@@ -15,7 +15,7 @@ from results.findings.experiment import answer_of
 from tests.support.measured_experiment import with_trainings
 from tests.support.page_material import A, B, C, comparing, figure_data, material, search, values
 from tests.support.published_world import MLRC
-from tests.support.sample_records import some_summary
+from tests.support.sample_records import some_plan
 
 
 def test_figures_are_drawn_where_there_are_data_and_nowhere_else():
@@ -53,8 +53,8 @@ def test_a_figure_that_cannot_be_drawn_says_so_and_the_others_are_drawn(tmp_path
 def test_recorded_test_scores_are_drawn_in_the_metric_of_the_papers_code():
     def title(**settings):
         world = with_trainings()
-        summary = some_summary(methods=world.summary.titles, settings={**MLRC, **settings})
-        drawn = page_figures(Material("some", answer_of(replace(world, summary=summary))))
+        plan = some_plan(methods=world.plan.titles, settings={**MLRC, **settings})
+        drawn = page_figures(Material("some", answer_of(replace(world, plan=plan))))
         return next(one for one in drawn if one.name == "test_curves").title
 
     assert title() == "Test MAP@R during the trainings"

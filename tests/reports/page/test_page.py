@@ -179,8 +179,8 @@ def test_a_matrix_of_the_pairs_and_the_limits_come_before_the_list_which_is_one_
 def test_what_decides_a_fair_comparison_is_a_small_table_of_the_methods():
     def drawn(**recipes):
         world = material(values(a=A, b=B))
-        summary = changed_plan(world.measured.summary, recipes=recipes)
-        return page_values(replace(world, answer=answer_of(MeasuredExperiment(summary, world.measured.records))))
+        plan = changed_plan(world.measured.plan, recipes=recipes)
+        return page_values(replace(world, answer=answer_of(MeasuredExperiment(plan, world.measured.records))))
 
     table = drawn(a=Recipe(samples_per_class=4), b=Recipe(samples_per_class=1, parameters="proxies"))["recipes"].table
     assert [(row.head, row.cells[0].value, row.cells[1].value) for row in table.rows] == [

@@ -13,7 +13,7 @@ from results.findings.experiment import answer_of
 from results.records.records import Event
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.published_world import MLRC
-from tests.support.sample_records import scores, some_run, some_summary
+from tests.support.sample_records import scores, some_plan, some_run
 
 TITLES = {"untrained": "Untrained trunk", "triplet": "Triplet", "cosface": "CosFace"}
 SEPARATED = (0.50, 0.54, 0.61)
@@ -25,12 +25,12 @@ def records():
 
 
 def table(given=None, **changes):
-    summary = some_summary(**{"methods": TITLES, "title": "A test", "trials": 50, **changes})
-    return table_of(answer_of(MeasuredExperiment(summary, tuple(records() if given is None else given))))
+    plan = some_plan(**{"methods": TITLES, "title": "A test", "trials": 50, **changes})
+    return table_of(answer_of(MeasuredExperiment(plan, tuple(records() if given is None else given))))
 
 
 def measured_of(given):
-    return MeasuredExperiment(some_summary(methods=TITLES, title="A test", trials=50), tuple(given))
+    return MeasuredExperiment(some_plan(methods=TITLES, title="A test", trials=50), tuple(given))
 
 
 def result_cells(row):

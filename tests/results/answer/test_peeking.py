@@ -10,7 +10,7 @@ from results.findings.experiment import answer_of
 from results.records import records
 from results.records.records import Scores
 from results.store.experiment_results import MeasuredExperiment
-from tests.support.sample_records import changed_run, some_result, some_run, some_summary
+from tests.support.sample_records import changed_run, some_plan, some_result, some_run
 
 
 def curve_of(name, points):
@@ -34,7 +34,7 @@ def world(runs, best_iteration=200):
         for spec, points in zip(record.specs, folds, strict=True):
             trainings[spec.fingerprint] = result_of(spec, best_iteration)
             curves[spec.fingerprint] = curve_of(spec.fingerprint, points)
-    return MeasuredExperiment(some_summary(), tuple(kept), trainings, curves)
+    return MeasuredExperiment(some_plan(), tuple(kept), trainings, curves)
 
 
 def result_of(spec, best_iteration):
@@ -94,7 +94,7 @@ def test_runs_that_were_not_tested_all_along_are_left_out():
     assert (found.n, found.left_out) == (1, 3)
     assert found.gain.mean == pytest.approx(0.15)
     assert found.gain.half_width is None
-    assert peeking(answer_of(MeasuredExperiment(some_summary(), measured.records))) == []
+    assert peeking(answer_of(MeasuredExperiment(some_plan(), measured.records))) == []
 
 
 def test_a_gain_that_is_zero_because_all_trainings_were_cut_off_is_known():

@@ -105,7 +105,7 @@ def test_the_smallest_step_of_a_score_is_that_of_one_neighbour():
 
 
 def test_a_plan_names_the_score_that_the_runs_will_have():
-    experiment = searched(THREE).summary.experiment
+    experiment = searched(THREE).plan.experiment
     assert planned_question(experiment).embeddings == "concatenated"
     for changes in ({"folds": 1}, {"protocol": "standard"}):
         assert planned_question(experiment.model_copy(update=changes)).embeddings == "separated"
