@@ -1,4 +1,4 @@
-"""The input of a page: an experiment's records, the figure data of its runs, and the trials of its searches."""
+"""The input of a page: an experiment's records, and the trials of its searches."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,6 @@ from typing import NamedTuple
 from reports.figures.score_figures import IntervalUnit
 from reports.tables.method_tables import PublishedSettings
 from results.answer.answers import Answer
-from results.records.artifacts import FigureData
 from results.records.records import RunRecord
 from results.records.trials import Trial
 from results.spec.mlrc_constants import HEADLINE_METRICS
@@ -44,9 +43,7 @@ class Material:
 
     Attributes:
         answer: What the experiment shows, with its runs and trainings; or that of scores which are of no experiment.
-        figure_data: Figure data by method, for the methods that have one.
         searches: The finished trials of a search by method, for the methods that have one.
-        unreadable: Files of figure data that cannot be read.
         published: The hyperparameters that the methods' sources report as best, by method and target.
         departures: Settings that differ from the suite's experiment file of the same name, as phrases.
         sources: Papers of the methods, by method, for the methods that the suite brings.
@@ -56,9 +53,7 @@ class Material:
 
     name: str
     answer: Answer
-    figure_data: Mapping[str, FigureData] = field(default_factory=dict)
     searches: Mapping[str, tuple[Trial, ...]] = field(default_factory=dict)
-    unreadable: tuple[str, ...] = ()
     published: PublishedSettings = field(default_factory=dict)
     departures: tuple[str, ...] = ()
     commands: tuple[Command, ...] = ()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from reports.headline import headline, joined_and_single
-from reports.page.figures import Drawn, page_figures
+from reports.page.figures import PageFigure, page_figures
 from reports.page.material import Material, version
 from reports.page.ranking import matrix, ranking, reading_of_marks
 from reports.published.eligibility import StoredExperiment, concerns
@@ -37,7 +37,7 @@ class PageTable(NamedTuple):
     downloads: tuple[tuple[str, str], ...]
 
 
-def build_page(material: Material) -> tuple[str, tuple[Drawn, ...]]:
+def build_page(material: Material) -> tuple[str, tuple[PageFigure, ...]]:
     """Return the page of an experiment as HTML, and all its figures. Parts without data are left out.
 
     Every text is escaped. The page's content security policy forbids all requests, and all scripts except its own.
@@ -61,7 +61,7 @@ def build_page(material: Material) -> tuple[str, tuple[Drawn, ...]]:
     return html, figures
 
 
-def page_values(material: Material, figures: tuple[Drawn, ...] = ()) -> dict[str, Any]:
+def page_values(material: Material, figures: tuple[PageFigure, ...] = ()) -> dict[str, Any]:
     """Return the values of the page's template."""
     measured = material.answer.measured
     environments, numbers = _environments(material)
@@ -88,8 +88,8 @@ def page_values(material: Material, figures: tuple[Drawn, ...] = ()) -> dict[str
         "recipes": _table_if_any(material, recipes(material.answer), "recipes") if measured else None,
         "details": list(filter(None, _details(material))) if measured else [],
         "figures": {
-            fold: [figure for figure in figures if figure.fold == fold]
-            for fold in dict.fromkeys(figure.fold for figure in figures)
+            section: [figure for figure in figures if figure.section == section]
+            for section in dict.fromkeys(figure.section for figure in figures)
         },
         "settings": {
             key: ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

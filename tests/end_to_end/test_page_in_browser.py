@@ -8,7 +8,7 @@ import pytest
 from tests.support.sample_page import measured, runs_of, sample_page, tables_page
 
 CHROMIUM = shutil.which("chromium")
-GALLERY = "details:has(#figure-gallery_contrastive)"
+SEARCH = "details:has(#figure-search_contrastive_history)"
 # CI has installed it, and fails without.
 pytestmark = pytest.mark.skipif(CHROMIUM is None and "CI" not in os.environ, reason="no chromium on this machine")
 
@@ -54,7 +54,7 @@ def test_the_page_loads_without_requests_and_errors(browser, address):
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.goto(address, wait_until="networkidle")
-    page.locator(f"{GALLERY} > summary").click()
+    page.locator(f"{SEARCH} > summary").click()
     page.wait_for_timeout(200)
     assert complaints == []
     assert [url for url in requests if not url.startswith("data:")] == [address]

@@ -1,10 +1,7 @@
 """Experiments made by hand, in the form that the page is built from."""
 
-import numpy as np
-
 from reports.page.material import Material
 from results.findings.experiment import answer_of
-from results.records.artifacts import FigureData
 from results.records.trials import Trial
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.published_world import MLRC
@@ -54,20 +51,6 @@ def comparing(how, settings=MLRC):
 
 def replace_run(run, **changes):
     return changed_run(run, **changes)
-
-
-def figure_data():
-    noise = np.random.default_rng(0)
-    pictures = noise.integers(0, 255, (2, 16, 16, 1), dtype=np.uint8)
-    return FigureData(
-        spectrum=np.linspace(8, 1, 8).astype(np.float32),
-        query_images=pictures,
-        neighbour_images=np.stack([pictures, pictures]),
-        correct=np.array([[True, False], [False, True]]),
-        class_names=np.array(["<b>x</b>", "y"]),
-        neighbour_names=np.array([["<b>x</b>", "y"], ["<b>x</b>", "y"]]),
-        class_scores=np.array([0.1, 0.2], np.float32),
-    )
 
 
 def search():

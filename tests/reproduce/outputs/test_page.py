@@ -5,7 +5,6 @@ import pytest
 from reproduce.outputs.page import page_or_reason
 from reproduce.storage import open_store, storage_paths
 from results.findings.experiment import answer_of
-from results.records.artifacts import figure_data_path
 from results.records.records import TestCurve
 from results.records.trials import Trial
 from results.store.experiment_results import MeasuredExperiment
@@ -51,7 +50,7 @@ def test_a_page_is_drawn_again_when_something_has_changed(where, monkeypatch):
     assert drawn == ["again"] * 2
 
 
-@pytest.mark.parametrize("change", ["run", "summary", "figure data", "trial", "test curve"])
+@pytest.mark.parametrize("change", ["run", "plan", "trial", "test curve"])
 def test_the_state_of_an_experiment_changes_with_everything_that_its_page_shows(where, change):
     store = open_store(where)
     before = store.state_of(FINGERPRINT)
@@ -61,12 +60,8 @@ def test_the_state_of_an_experiment_changes_with_everything_that_its_page_shows(
     assert store.state_of(FINGERPRINT) == before, "what others have does not count"
     if change == "run":
         store.enlist(FINGERPRINT, "triplet", run)
-    elif change == "summary":
+    elif change == "plan":
         store.put_experiment(FINGERPRINT, "tiny", some_plan(methods={"triplet": "Triplet"}, trials=1))
-    elif change == "figure data":
-        file = figure_data_path(store.artifacts, some_run("triplet", 0, 0.5).fingerprint)
-        file.parent.mkdir(parents=True)
-        file.touch()
     elif change == "trial":
         store.searches.enlist(FINGERPRINT, {"triplet": [("s", {})]})
         store.searches.put_trial("s", Trial(number=0, setting={}))
