@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks.calibration_tables import calibration_table
 from reports.board.board_table import pairs_table, ranking_table
 from reports.board.boards import Board, Source, boards_of
-from reports.published.claims import AnsweredClaim, ExperimentAnswer, answer_claims, verdict_counts
+from reports.published.claims import AnsweredClaim, RunsAnswer, answer_claims, verdict_counts
 from reports.published.eligibility import StoredExperiment
 from reports.tables.differences import size_words
 from reports.tables.formats import to_markdown
@@ -74,7 +74,7 @@ def _board(records: str) -> str:
     return "\n".join(map(to_markdown, tables)).strip()
 
 
-_Alike = list[tuple[AnsweredClaim, ExperimentAnswer]]
+_Alike = list[tuple[AnsweredClaim, RunsAnswer]]
 """Claims with their answers, which one comparison answers alike."""
 
 

@@ -18,6 +18,7 @@ from results.wording import counted
 if TYPE_CHECKING:
     from reports.tables.table import Cell, Table
     from results.answer.answers import Answer
+    from results.findings.experiment import ExperimentAnswer
 
 _WIDTH_OF_FILES = 1000
 """Width of pipes and files, in which no number may be broken or cut."""
@@ -60,7 +61,7 @@ def _drawn(table: Table, *, short: bool = False) -> TerminalTable:
     return drawn
 
 
-def show_answer(found: Answer) -> None:
+def show_answer(found: ExperimentAnswer) -> None:
     """Print an experiment's headline, a line for each comparison, and at most twelve lines of table and notes."""
     # Imports scipy, which most commands do not need.
     from reports.headline import comparison_lines, headline, joined_and_single, short_table

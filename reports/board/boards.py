@@ -21,7 +21,7 @@ from results.answer.across_datasets import (
 )
 from results.answer.answer_question import answer_frame
 from results.answer.answers import Answer
-from results.findings.experiment import answer_of
+from results.findings.experiment import ExperimentAnswer, answer_of
 from results.spec.data_choice import OWN_DATA
 from results.spec.plan import PlannedRow
 from results.store.experiment_results import MeasuredExperiment
@@ -55,7 +55,7 @@ class Source:
     measured: MeasuredExperiment
 
     @cached_property
-    def answer(self) -> Answer:
+    def answer(self) -> ExperimentAnswer:
         """What it shows."""
         return answer_of(self.measured)
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from reports.figures.score_figures import IntervalUnit
 from reports.tables.method_tables import PublishedSettings
 from results.answer.answers import Answer
+from results.findings.experiment import ExperimentAnswer
 from results.records.records import RunRecord
 from results.records.trials import Trial
 from results.spec.mlrc_constants import HEADLINE_METRICS
@@ -64,7 +65,8 @@ class Material:
     @property
     def measured(self) -> MeasuredExperiment:
         """The experiment with its runs and trainings."""
-        return self.answer.of_experiment
+        assert isinstance(self.answer, ExperimentAnswer), "the scores are of no experiment"
+        return self.answer.measured
 
     @property
     def titles(self) -> dict[str, str]:
@@ -74,7 +76,7 @@ class Material:
     @cached_property
     def records(self) -> dict[str, list[RunRecord]]:
         """Runs by method, in the page's order. Methods without runs are left out."""
-        runs = self.answer.measured.runs if self.answer.measured else {}
+        runs = self.answer.measured.runs if isinstance(self.answer, ExperimentAnswer) else {}
         return {key: sorted(runs[key], key=lambda run: (run.search, run.run)) for key in self.order if key in runs}
 
     @property

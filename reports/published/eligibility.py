@@ -11,7 +11,7 @@ ImageNet weights; dimensions of what was tested; one model, or four as separated
 import re
 from dataclasses import dataclass
 
-from results.answer.answers import Answer
+from results.findings.experiment import ExperimentAnswer
 from results.published.tables import PublishedCell, PublishedRow, PublishedTable
 from results.records.records import RunRecord
 from results.spec.conditions import ImageSettings
@@ -41,13 +41,13 @@ class StoredExperiment:
     """
 
     name: str
-    answer: Answer
+    answer: ExperimentAnswer
     departures: tuple[str, ...] = ()
 
     @property
     def measured(self) -> MeasuredExperiment:
         """The experiment with its runs."""
-        return self.answer.of_experiment
+        return self.answer.measured
 
     @property
     def dataset(self) -> str:

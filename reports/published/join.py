@@ -124,7 +124,8 @@ def _compared(row: PublishedRow, cell: PublishedCell, runs: _CellRuns | None) ->
     complete = [values for values in searches if len(values) >= one.measured.plan.reproductions]
     searches = complete if complete and one.answer.question.unit == "search" else searches
     if row.key in one.answer.titles:
-        ours = intervals_on(one.answer, cell.column.metric, _kind(cell.column))[row.key]
+        score = cell.column.metric, _kind(cell.column)
+        ours = intervals_on(one.answer, [score])[score][row.key]
     else:  # The experiment's own table does not have the method.
         ours = student_t_interval([float(np.mean(values)) for values in searches] if searches[1:] else searches[0])
     return ComparedCell(cell, ours, one.name, without or published_verdict(searches, cell.mean))

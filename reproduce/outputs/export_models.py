@@ -104,8 +104,8 @@ def _said(found: Answer, method: str, kind: EmbeddingKind) -> Iterator[str]:
     metrics, values = dict.fromkeys((found.question.score, *HEADLINE_METRICS)), found.values[method]
     scores = [
         f"{HEADLINE_METRICS.get(metric, metric)} {percent(one.mean, one.half_width)} %"
-        for metric in metrics
-        if (one := intervals_on(found, metric, kind).get(method))
+        for (metric, _), intervals in intervals_on(found, [(metric, kind) for metric in metrics]).items()
+        if (one := intervals.get(method))
     ]
     unit = counted(len(values.units), "search" if values.planned.searches else "run")
     yield (

@@ -18,9 +18,8 @@ from reproduce.config.strict_yaml import yaml_of
 from reproduce.errors import writing_to
 from reproduce.outputs.tables import published_settings
 from reproduce.storage import latest_name, link_latest, own_name
-from results.answer.answers import Answer
 from results.atomic_files import write_atomically
-from results.findings.experiment import answer_of
+from results.findings.experiment import ExperimentAnswer, answer_of
 from results.records.trials import Trial
 from results.spec.component import SourceName
 from results.spec.data_choice import EMBEDDED
@@ -42,7 +41,7 @@ _FIGURES = (".svg", ".png", ".pdf", ".csv")
 _ON_THE_MACHINE = {"title", "dataset.root", "trunk.weights"}
 
 
-def write_page(name: str, fingerprint: str, store: Store, folder: Path, found: Answer | None = None) -> Path:
+def write_page(name: str, fingerprint: str, store: Store, folder: Path, found: ExperimentAnswer | None = None) -> Path:
     """Write the page of an experiment, and its figures as PNG, SVG and PDF; return the file of the page.
 
     The page is `folder`/NAME-IDENTITY/index.html, and the figures are in `figures` beside it. `folder`/NAME leads to
@@ -74,7 +73,7 @@ def _last_line(page_folder: Path, stamp: str) -> str:
     return f"<!-- drawn from {stamp}; files of figures: {len(figures)} -->\n"
 
 
-def gather(name: str, fingerprint: str, store: Store, found: Answer | None = None) -> Material:
+def gather(name: str, fingerprint: str, store: Store, found: ExperimentAnswer | None = None) -> Material:
     """Collect the material of an experiment's page from the store.
 
     `found` is its answer with the trainings, if that is known.
@@ -82,7 +81,7 @@ def gather(name: str, fingerprint: str, store: Store, found: Answer | None = Non
     from reports.page.material import Material, MethodSource
 
     found = found or answer_of(MeasuredExperiment.from_store(store, fingerprint, trainings=True))
-    measured = found.of_experiment
+    measured = found.measured
     plan = measured.plan
     return Material(
         name=name,
@@ -192,7 +191,7 @@ def write_sweeps(experiments: Sequence[Start], store: Store, folder: Path) -> It
             yield place / f"{figure.name}.png", figure.title
 
 
-def page_or_reason(name: str, fingerprint: str, store: Store, folder: Path, found: Answer) -> list[str]:
+def page_or_reason(name: str, fingerprint: str, store: Store, folder: Path, found: ExperimentAnswer) -> list[str]:
     """Write the page of a finished run, unless it is as it would be; return lines with the places of figures and page.
 
     An error does not end the run; a line then gives the reason.

@@ -23,7 +23,7 @@ from reproduce.errors import InputError, writing_to
 from reproduce.outputs.find_runs import find_experiments
 from results.answer.answers import Answer
 from results.atomic_files import write_atomically
-from results.findings.experiment import answer_of
+from results.findings.experiment import ExperimentAnswer, answer_of
 from results.published.tables import PublishedTable
 from results.store.experiment_results import FOLDER, MeasuredExperiment, latest_starts
 from results.store.store import Start, Store
@@ -58,7 +58,7 @@ def published_settings(measured: MeasuredExperiment) -> dict[str, dict[str, Json
     return {key: card.published.get(plan.dataset, {}) for key, card in suite_cards(plan.rows).items()}
 
 
-def compared_by(measured: MeasuredExperiment, compare: str | None) -> Answer:
+def compared_by(measured: MeasuredExperiment, compare: str | None) -> ExperimentAnswer:
     """Answer other comparisons than the experiment's file asks for: `all`, each with the `best`, or with a method."""
     compared = measured.plan.compared
     if compare not in (None, "all", "best", *compared):
@@ -66,11 +66,13 @@ def compared_by(measured: MeasuredExperiment, compare: str | None) -> Answer:
     return answer_of(measured, compare)
 
 
-KINDS: dict[str, Callable[[Answer], Table]] = {
-    "results": table_of,
-    "differences": differences,
+OF_SCORES: dict[str, Callable[[Answer], Table]] = {"results": table_of, "differences": differences}
+"""What can be drawn of any scores."""
+
+KINDS: dict[str, Callable[[ExperimentAnswer], Table]] = {
+    **OF_SCORES,
     "peeking": peeking_table,
-    "hyperparameters": lambda found: hyperparameters(found, published_settings(found.of_experiment)),
+    "hyperparameters": lambda found: hyperparameters(found, published_settings(found.measured)),
     "costs": costs,
 }
 """What can be drawn of an experiment."""

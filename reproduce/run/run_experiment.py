@@ -24,10 +24,9 @@ from reproduce.run.session import Session
 from reproduce.run.tasks import Executor
 from reproduce.storage import link_latest, only_run_of, own_name
 from reproduce.terminal import output_console, say, show_interim
-from results.answer.answers import Answer
 from results.answer.question import planned_question
 from results.atomic_files import try_out, write_atomically
-from results.findings.experiment import answer_of, data_findings
+from results.findings.experiment import ExperimentAnswer, answer_of, data_findings
 from results.records.artifacts import contents_path
 from results.spec.data_choice import samples_word
 from results.spec.experiment_spec import AMOUNTS, UNNAMED_SETTINGS, is_among
@@ -70,7 +69,7 @@ class Finished:
         failed: Why methods have no results, by method.
     """
 
-    answer: Answer
+    answer: ExperimentAnswer
     made: int
     found: int
     failed: Mapping[str, Exception]

@@ -3,8 +3,8 @@
 import html
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
@@ -15,7 +15,6 @@ from results.answer.intervals import Interval
 from results.answer.question import PAIRED, Question
 from results.answer.values import Finding, MethodValues, Pair, Runs
 from results.spec.plan import LeftOut
-from results.store.experiment_results import MeasuredExperiment
 from results.wording import ENDLESS, Ends, counted, in_letters, place_words, score_form
 
 _MOST_ROWS = 30
@@ -35,8 +34,6 @@ class Answer:
         settings: The settings that the only searches found compared by their runs. It says nothing about methods.
         gains: Methods whose searches are repeated compared with the runs of their default settings (`gains_over`).
         look_level: The level of the last look, if looks were planned.
-        find: Finds what a reader must know beside the numbers.
-        measured: The experiment that the scores are of, if they are of one.
     """
 
     question: Question
@@ -48,9 +45,6 @@ class Answer:
     settings: tuple[Pair, ...] = ()
     gains: tuple[Pair, ...] = ()
     look_level: float | None = None
-    find: Callable[["Answer"], Iterable[Finding]] = lambda _: ()
-    measured: MeasuredExperiment | None = None
-    others: dict[tuple[str, str, float], "Answer"] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def titles(self) -> dict[str, str]:
@@ -59,15 +53,8 @@ class Answer:
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """What a reader must know beside the numbers."""
-        return tuple(self.find(self))
-
-    @property
-    def of_experiment(self) -> MeasuredExperiment:
-        """The experiment that it is about; raises ValueError if the scores are those of a user."""
-        if self.measured is None:
-            raise ValueError("the scores are of no experiment")
-        return self.measured
+        """What a reader must know beside the numbers; `ScoresAnswer` and `ExperimentAnswer` have some."""
+        return ()
 
     @property
     def left_out(self) -> dict[str, LeftOut]:
@@ -289,9 +276,9 @@ class Answer:
             }
         )
         tables = [one.to_html(index=False, border=0, max_rows=_MOST_ROWS) for one in (shown, compared) if len(one)]
-        said = "".join(f"<li>{html.escape(finding.sentences)}</li>" for finding in self.findings)
+        findings = "".join(f"<li>{html.escape(finding.sentences)}</li>" for finding in self.findings)
         title = f"<p><strong>{html.escape(self.question.title)}</strong></p>" if self.question.title else ""
-        return f"{title}{''.join(tables)}<ul>{said}</ul>"
+        return f"{title}{''.join(tables)}<ul>{findings}</ul>"
 
     def difference_words(self, pair: Pair, form: str = "", *, size: bool = False) -> str:
         """Write a difference with its interval: `2.0 ± 0.9`, or `2.0 (0.9 to 3.2)` where this is not symmetric.

@@ -256,7 +256,7 @@ def of_settings(found: Answer) -> Iterator[Finding]:
         yield Finding("limit", text, "comparison", "Wilcoxon's signed-rank test, corrected by Holm's method.")
     text = "Runs of given settings are compared: the answer is about these settings, not about the methods."
     of_runs = found.question.unit in ("run", "block", "summary")
-    if of_runs and not claims and not found.measured and found.pairs:
+    if of_runs and not claims and found.question.experiment is None and found.pairs:
         yield Finding("limit", text, "comparison", "Another search could find other settings.")
     if not of_runs or not claims:
         return

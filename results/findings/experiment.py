@@ -4,7 +4,8 @@ A finding is a sentence with a level and a place. Who shows findings chooses amo
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from pathlib import PurePath
 
 from results.answer.answer_question import answer_frame
@@ -28,22 +29,46 @@ from results.store.experiment_results import MeasuredExperiment
 from results.wording import counted, few, joined, listed, percent, span, verb
 
 
-def answer_of(measured: MeasuredExperiment, compare: str | None = None) -> Answer:
+@dataclass(frozen=True, kw_only=True)
+class ExperimentAnswer(Answer):
+    """The answer to what an experiment asks.
+
+    Attributes:
+        measured: The experiment with its runs.
+        planned: The comparisons that its file asks for, as in `Question.compare`.
+    """
+
+    measured: MeasuredExperiment
+    planned: str
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """What a reader must know beside the numbers."""
+        return tuple(_findings(self))
+
+
+def answer_of(measured: MeasuredExperiment, compare: str | None = None) -> ExperimentAnswer:
     """Answer what an experiment asks, in its primary score.
 
     Args:
         compare: Other comparisons than its file asks for: `all` pairs, each with the `best`, or with this method.
     """
     question = question_of(measured)
-    found = answer_frame(measured.frame, question if compare is None else replace(question, compare=compare))
-    return with_marks(with_class_intervals(replace(found, measured=measured, find=_findings)))
+    asked = question if compare is None else replace(question, compare=compare)
+    found = with_marks(with_class_intervals(answer_frame(measured.frame, asked), measured.runs))
+    parts = {one.name: getattr(found, one.name) for one in fields(Answer)}
+    return ExperimentAnswer(**parts, measured=measured, planned=question.compare)
 
 
-def _findings(found: Answer) -> Iterator[Finding]:
+def _findings(found: ExperimentAnswer) -> Iterator[Finding]:
     measured = found.measured
-    if measured is None or not measured.records:
+    if not measured.records:
         return
     plan = measured.plan
+    if found.question.compare != found.planned:
+        text = f"These comparisons are not those of the experiment ({found.planned})."
+        detail = "If they were chosen by looking at results, wrong claims are more likely than the tests say."
+        yield Finding("warning", text, "comparison", detail)
     split_file = any(result.spec.split == "mlrc_conventional" for result in measured.trainings.values())
     yield from caveats(found)
     yield from of_classes(found)
@@ -188,17 +213,17 @@ def _arguments(rows: _Rows) -> Iterator[Finding]:
         yield Finding("note", f"Arguments of losses that are not searched: {joined(fixed)}.", "search")
 
 
-def readings_of(found: Answer) -> dict[str, dict[str, float]]:
+def readings_of(found: ExperimentAnswer) -> dict[str, dict[str, float]]:
     """Return the families of two readings or more by card: the means of the rows that have one."""
     families: dict[str, dict[str, float]] = {}
-    for variant in found.measured.plan.experiment.variants if found.measured else ():
+    for variant in found.measured.plan.experiment.variants:
         if variant.reading and variant.key in found.intervals:
             family = families.setdefault(PurePath(variant.of).stem, {})
             family[variant.key] = found.intervals[variant.key].mean
     return {card: rows for card, rows in families.items() if len(rows) > 1}
 
 
-def reading_findings(found: Answer) -> Iterator[Finding]:
+def reading_findings(found: ExperimentAnswer) -> Iterator[Finding]:
     """Say how much the reading of each recipe decides, beside the range of the other rows."""
     for card, rows in readings_of(found).items():
         others = [interval.mean for row, interval in found.intervals.items() if row not in rows]

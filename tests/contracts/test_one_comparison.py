@@ -68,9 +68,9 @@ def bold_in(text, pattern):
 def claims_of(pairs):
     """Better and worse titles of the table of differences."""
     found = set()
-    for row in pairs.rows:
+    for row, cell in zip(pairs.rows, pairs.column("verdict") if pairs.rows else (), strict=True):
         a, b = row.head.split(" − ")
-        verdict = str(row.cells[1].value).partition("; another three searches")[0]
+        verdict = str(cell.value).partition("; another three searches")[0]
         if verdict.endswith(" better"):
             better = verdict.removesuffix(" better")
             found.add((better, b if better == a else a))
@@ -102,7 +102,7 @@ def test_table_page_and_latex_agree_on_every_leader_and_every_claim(world, score
     if search == {"trials": 5}:
         assert not claimed, "how far two searches differ is not known"
     if len(world) > 1:
-        said = material.answer.findings[0].text.startswith("Not finished")
+        said = any(one.text.startswith("Not finished") for one in material.answer.findings)
         assert (said, "Interim" in table.caption, "Interim" in pairs.caption) == (interim,) * 3
 
 

@@ -190,8 +190,7 @@ def table_of(lines, *stored):
 
 
 def words(table, column):
-    index = [known.name for known in table.columns].index(column)
-    return [row.cells[index].value for row in table.rows]
+    return [cell.value for cell in table.column(column)]
 
 
 @pytest.mark.parametrize(

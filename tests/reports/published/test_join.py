@@ -57,7 +57,7 @@ def test_repeated_searches_are_the_unit_of_our_interval():
     whole = mlrc(runs, search={"trials": 50, "searches": 3})
     found = cell(join(CUB, [whole]), "Contrastive")
     assert (found.ours.mean, found.ours.n) == (pytest.approx(sum((0.595, 0.625, 0.555)) / 3), 3)
-    assert found.ours.half_width == table_of(whole.answer).rows[0].cells[1].half_width
+    assert found.ours.half_width == table_of(whole.answer).row("contrastive")["separated P@1"].half_width
     # Of the last search one run is missing.
     partly = replace(whole, answer=answer_of(replace(whole.measured, records=tuple(runs[:-1]))))
     found = cell(join(CUB, [partly]), "Contrastive")

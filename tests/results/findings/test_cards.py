@@ -102,7 +102,8 @@ def test_the_reading_decides_and_verdicts_depend_on_it():
         "The reading of pfml decides 20.0 points: its 2 readings have 11.0 to 31.0 %, 3 other rows 6.0 to 41.0 %. "
         "Of 1 pair of readings 1 differ. The verdict against A depends on the reading."
     ]
-    notes = {row.key: row.cells[6].note for row in table_of(answer_of(measured)).rows}
+    table = table_of(answer_of(measured))
+    notes = {row.key: table.row(row.key)["concatenated MAP@R"].note for row in table.rows}
     assert notes["by_sum"] == "rank 2, readings 11.0 to 31.0"
     assert notes["by_mean"] == "rank 4, readings 11.0 to 31.0"
     assert notes["ablated"] == "rank 5"

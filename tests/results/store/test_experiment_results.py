@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from reports.tables.result_table import table_of
+from reports.tables.result_table import count_title, table_of
 from reproduce.outputs.tables import stored_experiments
 from results.findings.experiment import answer_of
 from results.records import records
@@ -23,15 +23,18 @@ NAMES = [path.name.removesuffix(".json.xz") for path in sorted(FOLDER.glob("*.js
 @pytest.mark.parametrize("name", NAMES)
 def test_kept_records_make_a_whole_table_and_say_where_they_come_from(name):
     measured = MeasuredExperiment.kept(name)
-    table = table_of(answer_of(measured))
+    found = answer_of(measured)
+    table = table_of(found)
     assert [row.key for row in table.rows] == list(measured.plan.titles)
     for row in table.rows:
-        values = [cell.value for cell in row.cells[1:]]
+        cells = table.row(row.key)
+        count = cells.pop(count_title(found.question))
+        values = [cell.value for cell in cells.values()]
         assert all(math.isfinite(value) and 0 < value <= 1 for value in values), row.key
         searches, runs = measured.plan.experiment.search.searches, measured.plan.rows[row.key].runs
         planned = searches if searches > 1 and row.key != "untrained" else runs
-        failed = re.match(r"(\d+) of (\d+) ", row.cells[0].written or "")
-        assert (row.cells[0].value, planned) == ((int(failed[1]), int(failed[2])) if failed else (planned, planned))
+        failed = re.match(r"(\d+) of (\d+) ", count.written or "")
+        assert (count.value, planned) == ((int(failed[1]), int(failed[2])) if failed else (planned, planned))
         # A pretrained trunk that is not trained is the same in every run and tested once.
         assert runs in (1 if row.key == "untrained" else runs, searches * measured.plan.reproductions)
     for record in measured.records:
