@@ -173,8 +173,8 @@ class ScoreSweep:
         protocols = dict.fromkeys(one.measured.plan.experiment.protocol for one in self.materials)
         hollow = ["Hollow: as published, read off the authors' slides."] if self.published else []
         score = HEADLINE_METRICS[self.metric]
-        said = f"{score} on the test classes, mean and 95 % interval over {over(frame)} per point."
-        return " ".join((said, *(_CHOICES[protocol] for protocol in protocols), *hollow))
+        point = f"{score} on the test classes, mean and 95 % interval over {over(frame)} per point."
+        return " ".join((point, *(_CHOICES[protocol] for protocol in protocols), *hollow))
 
     def _rows(self, material: Material) -> Iterator[dict[str, Any]]:
         """Yield the points of one experiment that have the number, and lie on a line."""

@@ -81,23 +81,29 @@ def objections(table: PublishedTable, row: PublishedRow, cell: PublishedCell, st
     tested = dimensions * (models if cell.column.kind == "concatenated" else 1)
     asked, size = 1 if cell.column.kind == "single" else FOLDS, published_image_size(row, cell)
     crop, weights = experiment.conditions.images.crop, trunk.weights.partition(":")[0]
-    # The row below PA + NIR in each part of NIR's Table 2, whose name is lost, is the same method with average and
-    # maximum pooling: every command of the authors' script is followed by one with double pooling.
-    pooling = "average_max" if row.label.startswith("(method name lost in the text") else "average"
     keys = (*experiment.methods, *(variant.key for variant in experiment.variants))
-    reasons = {
-        "a method card of its own": row.key not in keys,
-        "a loss or miner of its own": bool(stored.measured.code_of(row.key or "")),
-        "a subset of the dataset": experiment.dataset.subset,
-        f"trunk {trunk.name}, published for {row.trunk}": bool(row.trunk) and trunk.name != _TRUNKS[row.trunk],
-        "a frozen trunk": trunk.frozen,
-        f"trunk started from {weights} weights, not the published ones": trunk.weights != "imagenet",
-        f"{trunk.pooling} pooling": table.name == "nir_table2" and trunk.pooling != pooling,
-        f"{counted(models, 'model')} a run, published for {asked}": models != asked,
-        f"{tested} dimensions, published for {cell.dimensions}": cell.dimensions not in (None, tested),
-        f"images of {crop} pixels, published for {size}": crop != size,
-    }
-    return [*stored.departures, *(reason for reason, holds in reasons.items() if holds)]
+    reasons = [*stored.departures]
+    if row.key not in keys:
+        reasons.append("a method card of its own")
+    if stored.measured.code_of(row.key or ""):
+        reasons.append("a loss or miner of its own")
+    if experiment.dataset.subset:
+        reasons.append("a subset of the dataset")
+    if row.trunk and trunk.name != _TRUNKS[row.trunk]:
+        reasons.append(f"trunk {trunk.name}, published for {row.trunk}")
+    if trunk.frozen:
+        reasons.append("a frozen trunk")
+    if trunk.weights != "imagenet":
+        reasons.append(f"trunk started from {weights} weights, not the published ones")
+    if cell.origin.pooling not in ("", trunk.pooling):
+        reasons.append(f"{trunk.pooling} pooling")
+    if models != asked:
+        reasons.append(f"{counted(models, 'model')} a run, published for {asked}")
+    if cell.dimensions not in (None, tested):
+        reasons.append(f"{tested} dimensions, published for {cell.dimensions}")
+    if crop != size:
+        reasons.append(f"images of {crop} pixels, published for {size}")
+    return reasons
 
 
 def objections_to_runs(
@@ -110,7 +116,7 @@ def objections_to_runs(
 
 def published_image_size(row: PublishedRow, cell: PublishedCell) -> int:
     """Pixels of the crop's side: as the row says; else 227 for MLRC's embeddings and 224, the papers' size."""
-    said = re.search(r"\b(\d+)x\1\b", f"{row.label} {row.setting}")
-    if said:
-        return int(said[1])
+    in_words = re.search(r"\b(\d+)x\1\b", f"{row.label} {row.setting}")
+    if in_words:
+        return int(in_words[1])
     return 224 if cell.column.kind == "single" else ImageSettings().crop

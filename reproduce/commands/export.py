@@ -106,8 +106,8 @@ def fit(
     with new_folder(to) as folder, _data_of(name, runs[0], data, device, where) as images:
         check_weights(next(iter(runs[0].trainings.values())).spec, weights)
         training = images.bar("training on all classes")
-        said, difference = fit_model(opened, runs, images, folder, training=training, onnx=output == "onnx")
-    say(said)
+        summary, difference = fit_model(opened, runs, images, folder, training=training, onnx=output == "onnx")
+    say(summary)
     _say_exported(to, difference)
 
 

@@ -279,8 +279,8 @@ def departures(name: str, plan: Plan) -> tuple[str, ...]:
     changed = [variant for variant in plan.experiment.variants if variant not in in_file.variants]
     return (
         *(
-            f"{key} {stored} where the suite's file has {theirs}"
-            for key, (stored, theirs) in different.items()
+            f"{key} {stored} where the suite's file has {value}"
+            for key, (stored, value) in different.items()
             if not is_among(key, FREE_SETTINGS)
         ),
         *(f"variant {variant.key} is not that of the suite's file" for variant in changed),

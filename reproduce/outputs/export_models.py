@@ -275,11 +275,11 @@ def fit_model(
     of_what = f"{every(classes, 'class')} ({samples:,} {samples_word(like.dataset)})"
     if like.method.loss is None:
         return f"the setting of search {run.record.search + 1}, computed from {of_what}; nothing is trained", difference
-    said = (
+    summary = (
         f"the setting of search {run.record.search + 1}, trained on {of_what} for {counted(epochs, 'epoch')}: the mean "
         f"of the epochs that its {counted(len(kept), 'training')} kept ({min(kept)} to {max(kept)})"
     )
     if worse := sum(not one.beats_untrained for one in trainings):
         of_its = f"{worse} of its {counted(len(trainings), 'training')}"
         said += f"; {of_its} did not beat the untrained network (`--method untrained`)"
-    return said, difference
+    return summary, difference

@@ -43,15 +43,15 @@ def class_half_widths(
     parts = np.column_stack([counts, counts[:, None] * np.asarray(scores)])[counts > 0]
     classes, generator = len(parts), np.random.default_rng(0)
     times = (np.bincount(generator.integers(classes, size=classes), minlength=classes) for _ in range(RESAMPLES))
-    sums = np.array([drawn @ parts for drawn in times])
-    drawn = sums[:, 1:] / sums[:, :1]
+    sums = np.array([repeats @ parts for repeats in times])
+    resampled = sums[:, 1:] / sums[:, :1]
     if pairs is not None:
         first, second = zip(*pairs, strict=True)
-        drawn = drawn[:, first] - drawn[:, second]
+        resampled = resampled[:, first] - resampled[:, second]
     if classes < 2:
-        return np.full(drawn.shape[1], np.inf)
+        return np.full(resampled.shape[1], np.inf)
     scale = t_quantile(0.975, classes - 1) * (classes / (classes - 1)) ** 0.5
-    return np.asarray(scale * drawn.std(axis=0, ddof=1))
+    return np.asarray(scale * resampled.std(axis=0, ddof=1))
 
 
 def with_class_intervals(found: Answer, records: Mapping[str, Sequence[RunRecord]]) -> Answer:

@@ -13,7 +13,7 @@ from results.store.experiment_results import MeasuredExperiment
 from tests.support.sample_records import changed_run, some_plan, some_result, some_run
 
 
-def gains(measured, **how):
+def peeked(measured, **how):
     return peeking(answer_of(measured), measured, **how)
 
 
@@ -54,7 +54,7 @@ FALLING = [(0, 0.9), (100, 0.5), (200, 0.4), (300, 0.3)]
 
 
 def test_gains_by_hand():
-    (found,) = gains(world([[RISING, FALLING], [RISING, RISING], [FALLING, FALLING]]))
+    (found,) = peeked(world([[RISING, FALLING], [RISING, RISING], [FALLING, FALLING]]))
     assert (found.method, found.n, found.left_out) == ("triplet", 3, 0)
     assert found.honest.mean == pytest.approx(0.4)
     # The untrained network's 0.9 is no trained checkpoint.
@@ -66,15 +66,15 @@ def test_gains_by_hand():
 
 
 def test_another_metric_peeks_at_itself():
-    (found,) = gains(world([[RISING, FALLING]] * 2), metric="precision_at_1")
+    (found,) = peeked(world([[RISING, FALLING]] * 2), metric="precision_at_1")
     assert found.honest.mean == pytest.approx(0.6)
     assert found.peeked.mean == pytest.approx(0.7)
     with pytest.raises(ValueError, match="not nmi"):
-        gains(world([]), metric="nmi")
+        peeked(world([]), metric="nmi")
 
 
 def test_the_untrained_network_counts_where_it_is_the_model():
-    (found,) = gains(world([[[(0, 0.7)]], [[(0, 0.8)]]], best_iteration=0))
+    (found,) = peeked(world([[[(0, 0.7)]], [[(0, 0.8)]]], best_iteration=0))
     assert found.gain.mean == 0.0
     assert found.honest.mean == pytest.approx(0.75)
 
@@ -84,7 +84,7 @@ def test_the_honest_score_of_a_diverged_training_is_that_of_its_checkpoint_befor
     diverged = {"stopped_by": "nan", "reason": "loss not finite at iteration 301", "iterations": 301}
     for name, result in measured.trainings.items():
         measured.trainings[name] = result.model_copy(update=diverged)
-    (found,) = gains(measured)
+    (found,) = peeked(measured)
     assert (found.honest.mean, found.peeked.mean, found.gain.mean) == (0.5, 0.5, 0.0)
 
 
@@ -94,20 +94,20 @@ def test_runs_that_were_not_tested_all_along_are_left_out():
     del measured.test_curves[names[1][1]]
     del measured.trainings[names[2][0]]
     measured.test_curves[names[3][0]] = curve_of(names[3][0], RISING[:2])
-    (found,) = gains(measured)
+    (found,) = peeked(measured)
     assert (found.n, found.left_out) == (1, 3)
     assert found.gain.mean == pytest.approx(0.15)
     assert found.gain.half_width is None
-    assert gains(MeasuredExperiment(some_plan(), measured.records)) == []
+    assert peeked(MeasuredExperiment(some_plan(), measured.records)) == []
 
 
 def test_a_gain_that_is_zero_because_all_trainings_were_cut_off_is_known():
-    (rising,) = gains(world([[RISING[:3], RISING[:3]]]))
+    (rising,) = peeked(world([[RISING[:3], RISING[:3]]]))
     assert (rising.cut_off, rising.gain.mean, rising.nothing_to_choose) == (True, 0.0, True)
     # A peak of the test scores before the end is a gain also of a training that was cut off.
-    (falling,) = gains(world([[RISING[:3], FALLING[:3]]]))
+    (falling,) = peeked(world([[RISING[:3], FALLING[:3]]]))
     assert (falling.cut_off, falling.nothing_to_choose) == (True, False)
-    (stopped,) = gains(world([[RISING[:2]]], best_iteration=100))
+    (stopped,) = peeked(world([[RISING[:2]]], best_iteration=100))
     assert (stopped.cut_off, stopped.gain.mean, stopped.nothing_to_choose) == (False, 0.0, False)
 
 
@@ -122,5 +122,5 @@ def test_methods_come_in_their_order():
             spec.fingerprint, [(p.iteration, p.scores.map_at_r) for p in curves[old].points]
         )
     changed = replace(measured, records=(measured.records[0], renamed), trainings=trainings, test_curves=curves)
-    found = gains(changed)
+    found = peeked(changed)
     assert [one.method for one in found] == ["triplet", "margin"]
