@@ -170,7 +170,7 @@ def _notes(table: PublishedTable, stored: Sequence[StoredExperiment], used: Sequ
     findings = origin_findings(*{id(one): one.measured for one in used}.values())
     notes += [finding.sentences for finding in findings]
     notes += dict.fromkeys(note for one in used for note in carried_choice(one.measured.plan))
-    reasons: dict[str, list[str]] = {}
+    not_shown: dict[str, list[str]] = {}
     for one in stored:
         near = [
             (reasons, row.key)
@@ -181,8 +181,8 @@ def _notes(table: PublishedTable, stored: Sequence[StoredExperiment], used: Sequ
         if near and not any(one is origin for origin in used):
             nearest = min((reasons for reasons, _ in near), key=len)
             methods = sorted({key for _, key in near if key})
-            reasons.setdefault(f"not shown, {'; '.join(nearest)}", []).append(f"{one.name} ({', '.join(methods)})")
-    return notes + [f"There are runs of {', '.join(which)}: {reason}." for reason, which in reasons.items()]
+            not_shown.setdefault(f"not shown, {'; '.join(nearest)}", []).append(f"{one.name} ({', '.join(methods)})")
+    return notes + [f"There are runs of {', '.join(which)}: {reason}." for reason, which in not_shown.items()]
 
 
 def published_layout(table: ComparedTable) -> Table:

@@ -281,5 +281,5 @@ def fit_model(
     )
     if worse := sum(not one.beats_untrained for one in trainings):
         of_its = f"{worse} of its {counted(len(trainings), 'training')}"
-        said += f"; {of_its} did not beat the untrained network (`--method untrained`)"
+        summary += f"; {of_its} did not beat the untrained network (`--method untrained`)"
     return summary, difference
