@@ -56,7 +56,7 @@ class Answer:
         """What a reader must know beside the numbers; `ScoresAnswer` and `ExperimentAnswer` have some."""
         return ()
 
-    @property
+    @cached_property
     def left_out(self) -> dict[str, LeftOut]:
         """Why methods are not tested against the others, by method."""
         return {key: planned.left_out for key, planned in self.question.methods.items() if planned.left_out}
@@ -80,13 +80,13 @@ class Answer:
         """Number of pairs with a test."""
         return sum(pair.p is not None for pair in self.pairs)
 
-    @property
+    @cached_property
     def order(self) -> list[str]:
         """The methods as they are shown: the one that others are compared with, then from the best mean."""
         means = {key: self.question.sign * self.values[key].mean for key in self.compared}
         return sorted(means, key=lambda key: (key != self.question.compare, math.isnan(means[key]), -means[key]))
 
-    @property
+    @cached_property
     def best(self) -> str:
         """The method with the best mean, the first of equal ones."""
         means = {key: self.question.sign * self.values[key].mean for key in self.compared}
@@ -97,7 +97,7 @@ class Answer:
         """What the best mean is: the `highest mean`, or the `lowest mean` where lower is better."""
         return "lowest mean" if self.question.sign < 0 else "highest mean"
 
-    @property
+    @cached_property
     def shown_pairs(self) -> list[Pair]:
         """The pairs in the order of their methods, those with a claim first, then those shown to be equal."""
         pairs = [pair for a, b in combinations(self.order, 2) if (pair := self.pair(a, b))]
@@ -109,7 +109,7 @@ class Answer:
         compare = self.question.compare
         return None if compare == "all" else self.best if compare == "best" else compare
 
-    @property
+    @cached_property
     def interim(self) -> bool:
         """Whether searches or runs of any method are missing. Verdicts can change when they are there."""
         return any(self.values[key].missing for key in self.question.compared)
@@ -119,7 +119,7 @@ class Answer:
         """Whether every comparison that was asked for has an answer: better, or within the margin."""
         return not self.interim and all(pair.better or pair.size == "within" for pair in self.pairs)
 
-    @property
+    @cached_property
     def claims(self) -> set[tuple[str, str]]:
         """The pairs of a better and a worse method that are claimed."""
         return {(pair.better, pair.worse) for pair in self.pairs if pair.better and pair.worse}
@@ -167,7 +167,7 @@ class Answer:
         """The searches or runs that failed, by compared method; methods without one are left out."""
         return {key: failed for key in self.compared if (failed := self.values[key].failed)}
 
-    @property
+    @cached_property
     def without_agreement(self) -> list[Pair]:
         """The tested pairs whose means disagree (`Pair.means_disagree`), with the typically better method as a."""
         pairs = [pair for pair in (*self.shown_pairs, *self.gains) if pair.untested is None and pair.means_disagree]
@@ -216,7 +216,7 @@ class Answer:
         ranks = pd.DataFrame(values).rank(ascending=False).mean(axis=1)
         return dict(zip(self.compared, ranks.tolist(), strict=True))
 
-    @property
+    @cached_property
     def final_ranks(self) -> dict[str, tuple[int, int]]:
         """The rank intervals, or nothing while searches or runs are missing."""
         return {} if self.interim else self.rank_intervals

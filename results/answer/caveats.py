@@ -29,7 +29,7 @@ NAMED = 3
 """Largest number of claims, pairs and rows that are named. More are counted."""
 
 
-def caveats(found: Answer) -> Iterator[Finding]:
+def caveats(found: Answer) -> list[Finding]:
     """Say what a reader of any scores must know."""
     kinds = (
         of_missing,
@@ -41,9 +41,9 @@ def caveats(found: Answer) -> Iterator[Finding]:
         of_constants,
         of_single_searches,
         of_failed,
+        of_looks,
     )
-    for kind in (*kinds, of_looks):
-        yield from kind(found)
+    return [finding for kind in kinds for finding in kind(found)]
 
 
 def of_missing(found: Answer) -> Iterator[Finding]:

@@ -13,6 +13,7 @@ from results.answer.answers import Answer
 from results.answer.caveats import caveats
 from results.answer.compare import with_marks
 from results.answer.contrasts import ContrastAnswer, contrasts_of
+from results.answer.intervals import Interval
 from results.answer.over_classes import of_classes, with_class_intervals
 from results.answer.question import question_of
 from results.answer.values import Finding
@@ -44,7 +45,7 @@ class ExperimentAnswer(Answer):
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """What a reader must know beside the numbers."""
-        return tuple(_findings(self))
+        return _findings(self)
 
 
 def answer_of(measured: MeasuredExperiment, compare: str | None = None) -> ExperimentAnswer:
@@ -60,29 +61,34 @@ def answer_of(measured: MeasuredExperiment, compare: str | None = None) -> Exper
     return ExperimentAnswer(**parts, measured=measured, planned=question.compare)
 
 
-def _findings(found: ExperimentAnswer) -> Iterator[Finding]:
-    measured = found.measured
+def _findings(found: ExperimentAnswer) -> tuple[Finding, ...]:
+    measured, plan = found.measured, found.measured.plan
     if not measured.records:
-        return
-    plan = measured.plan
-    if found.question.compare != found.planned:
-        text = f"These comparisons are not those of the experiment ({found.planned})."
+        return ()
+    split_file = any(result.spec.split == "mlrc_conventional" for result in measured.trainings.values())
+    return (
+        *_chosen_later(found.question.compare, found.planned),
+        *caveats(found),
+        *of_classes(found),
+        *_part_of_the_budget(plan),
+        *_below_untrained(found.titles, found.intervals, plan),
+        *reading_findings(found),
+        *contrast_findings(found, contrasts_of(found, plan.experiment.contrasts)),
+        *_looked_before(plan),
+        *_printed(plan),
+        *data_findings(plan.experiment, plan.data, split_file=split_file),
+        *handicaps(plan),
+        *search_findings(found, measured),
+        *training_findings(measured),
+        *origin_findings(measured),
+    )
+
+
+def _chosen_later(compare: str, planned: str) -> Iterator[Finding]:
+    if compare != planned:
+        text = f"These comparisons are not those of the experiment ({planned})."
         detail = "If they were chosen by looking at results, wrong claims are more likely than the tests say."
         yield Finding("warning", text, "comparison", detail)
-    split_file = any(result.spec.split == "mlrc_conventional" for result in measured.trainings.values())
-    yield from caveats(found)
-    yield from of_classes(found)
-    yield from _part_of_the_budget(plan)
-    yield from _below_untrained(found, plan)
-    yield from reading_findings(found)
-    yield from contrast_findings(found, contrasts_of(found, plan.experiment.contrasts))
-    yield from _looked_before(plan)
-    yield from _printed(plan)
-    yield from data_findings(plan.experiment, plan.data, split_file=split_file)
-    yield from handicaps(plan)
-    yield from search_findings(found, measured)
-    yield from training_findings(measured)
-    yield from origin_findings(measured)
 
 
 def _looked_before(plan: Plan) -> Iterator[Finding]:
@@ -108,9 +114,9 @@ def _part_of_the_budget(plan: Plan) -> Iterator[Finding]:
         yield Finding("limit", text, "comparison", "The full budget can rank the methods differently.")
 
 
-def _below_untrained(found: Answer, plan: Plan) -> Iterator[Finding]:
-    means = {key: interval.mean for key, interval in found.intervals.items()}
-    if below := [found.titles[key] for key in means if key != "untrained" and means[key] <= means.get("untrained", -1)]:
+def _below_untrained(titles: Mapping[str, str], intervals: Mapping[str, Interval], plan: Plan) -> Iterator[Finding]:
+    means = {key: interval.mean for key, interval in intervals.items()}
+    if below := [titles[key] for key in means if key != "untrained" and means[key] <= means.get("untrained", -1)]:
         named, trunk = f"{listed(below)} {verb(len(below), 'have')}", plan.experiment.conditions.trunk
         baseline = "the features as given" if trunk.name == NO_TRUNK else "the untrained trunk"
         yield Finding("warning", f"{named} no higher mean than {baseline}.", "comparison")

@@ -81,7 +81,7 @@ class MeasuredExperiment:
         """The user's classes that a method's runs were trained with, named with the hashes of their files."""
         return frozenset(name for run in self.runs.get(method, ()) for name in sources_of(run.specs[0].method))
 
-    @property
+    @cached_property
     def dimensions(self) -> int:
         """Dimensions of the embeddings of one model, those of most runs. A method without a loss can have others."""
         trained = [run for run in self.records if run.specs[0].method.loss is not None]
@@ -92,14 +92,16 @@ class MeasuredExperiment:
         """Whether the search of any method was repeated from other seeds."""
         return any(record.search for record in self.records)
 
-    @property
+    @cached_property
     def searched_methods(self) -> frozenset[str]:
         """The methods whose hyperparameters were searched. Others can have as many runs, from the same seeds."""
         if self.plan.trials == 0:
             return frozenset()
         by_study = any(record.study for record in self.records)
         return frozenset(
-            record.method for record in self.records if (record.study if by_study else record.hyperparameters)
+            method
+            for method, runs in self.runs.items()
+            if any(run.study if by_study else run.hyperparameters for run in runs)
         )
 
     @classmethod
