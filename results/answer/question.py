@@ -260,7 +260,7 @@ def question_of(measured: MeasuredExperiment) -> Question:
     one. A method that was left out of this start, or whose row is under other conditions, is no reference.
     """
     plan, records, by_method = measured.plan, measured.records, measured.runs
-    models = max((len(record.fold_scores) for record in records), default=0)
+    models = max((len(record.specs) for record in records), default=0)
     question = planned_question(plan.experiment, "separated" if models == 1 else "concatenated")
     tested = Tested(records[0].test_images, records[0].test_classes, len(records[0].fold_scores)) if records else None
     searched, left_out = measured.searched_methods, {**_diverged(by_method), **plan.left_out}
@@ -291,7 +291,7 @@ def _diverged(by_method: Mapping[str, Sequence[RunRecord]]) -> dict[str, LeftOut
     trained, gone = Counter[str](), Counter[str]()
     for method, runs in by_method.items():
         for run in runs:
-            trained[method] += len(run.fold_scores)
+            trained[method] += len(run.specs)
             gone[method] += len({one.fold for one in run.events if one.kind == "diverged" and not one.choosing})
     reason = LeftOut("¶", "Every training diverged, so the scores are of checkpoints before that. Not compared.")
     return {method: reason for method, count in trained.items() if gone[method] == count}

@@ -28,8 +28,8 @@ def test_kept_records_make_a_whole_table_and_say_where_they_come_from(name):
     assert [row.key for row in table.rows] == list(measured.plan.titles)
     for row in table.rows:
         cells = table.row(row.key)
-        count = cells.pop(count_title(found.question))
-        values = [cell.value for cell in cells.values()]
+        count = cells[count_title(found.question)]
+        values = [cells[column.title].value for column in table.columns if column.group]
         assert all(math.isfinite(value) and 0 < value <= 1 for value in values), row.key
         searches, runs = measured.plan.experiment.search.searches, measured.plan.rows[row.key].runs
         planned = searches if searches > 1 and row.key != "untrained" else runs
