@@ -168,8 +168,9 @@ def open_session(
     own = {card.key: experiment.for_row(card.key) for card in cards}
     opened = dict(all_of(cards, lambda card: (card.key, open_method(own[card.key], card))))
     _check_search(search, opened)
-    for key, row in opened.items():
-        check_components(setup_of(own[key], data.images(own[key])), row)
+    images = {key: data.images(own[key]) for key in own}
+    for key, setup in {key: setup_of(own[key], images[key]) for key in own}.items():
+        check_components(setup, opened[key])
     setup = setup_of(experiment, data.seen_by(experiment))
     setups = {key: setup_of(own[key], data.seen_by(own[key])) for key in own if key in experiment.changes}
     _check_depths(setup, experiment)
