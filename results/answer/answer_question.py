@@ -19,7 +19,7 @@ from results.records.read_scores import read_scores
 from results.records.scores_table import ReadScores
 from results.wording import counted, some
 
-Score = tuple[str, str]
+MetricOn = tuple[str, str]
 """Metric, and kind of embeddings."""
 
 
@@ -111,10 +111,10 @@ def runs_on(found: Answer, metric: str, embeddings: str) -> Runs:
     return _runs(found.frame, found.question.on(metric, embeddings))
 
 
-def intervals_on(found: Answer, scores: Iterable[Score]) -> dict[Score, Mapping[str, Interval]]:
+def intervals_on(found: Answer, scores: Iterable[MetricOn]) -> dict[MetricOn, Mapping[str, Interval]]:
     """Return mean and interval of every method in other scores of the frame, without comparing the methods in them."""
     questions = {score: found.question.on(*score) for score in scores}
-    intervals: dict[Score, Mapping[str, Interval]] = {}
+    intervals: dict[MetricOn, Mapping[str, Interval]] = {}
     for score, runs in {score: _runs(found.frame, question) for score, question in questions.items()}.items():
         question = questions[score]
         if question is found.question:
