@@ -92,7 +92,7 @@ def expected_folds(method: str) -> Expected:
 def kept_rate(conditions: Conditions, epoch_steps: int, method: str, sharing: int = 0) -> Rate | None:
     """Return the rate of the kept records for a trunk, crop, batch and precision; None if no record has them.
 
-    A CPU's is that of the nearest record (see `expected_steps`), of several the fastest, and of the same method if
+    A CPU's is that of the nearest record (see `expected_steps`), of several the middle one, and of the same method if
     there is one. On a GPU that so many trainings share it is that of `bench_gpu.json`.
     """
     if sharing:
@@ -105,7 +105,8 @@ def kept_rate(conditions: Conditions, epoch_steps: int, method: str, sharing: in
         return None
     lines = kept[same].assign(step=kept["seconds"] / kept["steps"])
     lines = _of_method(lines, method).sort_values([*_NEAREST, "step"])
-    line = lines.iloc[0]
+    lines = lines[(lines[_NEAREST] == lines.iloc[0][_NEAREST]).all(axis=1)]
+    line = lines.iloc[len(lines) // 2]
     tests = _kept()[(_kept()["record"] == line["record"]) & (_kept()["stage"] == "tests")]
     # Other records have the seconds of tests in those of the runs' trainings.
     test = float(_of_method(tests, method)["seconds"].mean()) if len(tests) else 0.0
