@@ -331,6 +331,8 @@ def _sources(rows: Collection[RowLeft]) -> list[str]:
     if raced := [row.folds for row in rows if row.folds.record]:
         records = listed(sorted({one.record for one in raced}))
         lines.append(f"racing leaves {_percent([one.value for one in raced])} of the folds, as in {records}")
+    if any(row.study.setup.conditions.trunk.frozen for row in rows):
+        lines.append("the features of the frozen trunk are computed once before, which is not counted")
     if rates := [(row.rate, row.study.setup.conditions.training.batch_size) for row in rows if row.rate]:
         steps = [1 / rate.step for rate, _ in rates]
         images = [batch / rate.step for rate, batch in rates]
