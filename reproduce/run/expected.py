@@ -16,6 +16,7 @@ from results.answer.durations import (
     Stage,
     expected_folds,
     expected_steps,
+    first_end,
     kept_rate,
     seconds_without_steps,
 )
@@ -326,6 +327,9 @@ def _sources(rows: Collection[RowLeft]) -> list[str]:
     shares = [row.steps("reproductions").value / row.most_steps for row in rows]
     if stopped and min(shares) < 1:
         lines.append(f"early stopping leaves {_percent(shares)} of the steps, as in {listed(sorted(stopped))}")
+    trainings = [row.study.setup.conditions.training for row in rows]
+    if not stopped and any(first_end(training) < training.max_epochs for training in trainings):
+        lines.append("no kept record says where early stopping ends such trainings, so all their steps are expected")
     elif min(shares, default=1) == 1:
         lines.append("no training is expected to stop early")
     if raced := [row.folds for row in rows if row.folds.record]:

@@ -62,7 +62,7 @@ def expected_steps(conditions: Conditions, epoch_steps: int, method: str, stage:
     are expected.
     """
     training = conditions.training
-    most, fewest = training.max_epochs * epoch_steps, _first_end(training) * epoch_steps
+    most, fewest = training.max_epochs * epoch_steps, first_end(training) * epoch_steps
     if fewest >= most:
         return Expected(most)
     kept = _compared(conditions, epoch_steps)
@@ -147,7 +147,7 @@ def seconds_without_steps(conditions: Conditions, method: str) -> float:
     return float(own["seconds"].min()) if len(own) else 0.0
 
 
-def _first_end(training: TrainingSettings) -> int:
+def first_end(training: TrainingSettings) -> int:
     """The first epoch at which early stopping can end a training."""
     every = training.validate_every
     return min(training.max_epochs, (training.patience // every + 1) * every)

@@ -107,6 +107,8 @@ def test_what_no_record_knows_is_not_expected(plan):
     text = plan("tiny.yaml", "--device", "cpu")
     assert "no kept record has the speed on this kind of machine; `plan --measure` measures it" in text
     assert "expected 0 s" not in text
+    longer = plan("tiny.yaml", "--device", "cpu", "--set", "training.max_epochs=500")
+    assert "no kept record says where early stopping ends such trainings, so all their steps are expected" in longer
 
 
 @pytest.mark.slow
