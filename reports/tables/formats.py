@@ -25,6 +25,9 @@ _SIGNS = {
 }
 
 
+_PACKAGES = r"% Needs \usepackage[T1]{fontenc} and \usepackage{booktabs}."
+
+
 def escape_latex(text: str) -> str:
     """Write plain text for LaTeX. Words in backticks are set in typewriter, words in quotation marks get LaTeX's own.
 
@@ -46,8 +49,10 @@ def to_latex(table: Table) -> str:
     names = [escape_latex(table.first)]
     names += ["$n$" if column.name == "n" else escape_latex(column.name) for column in table.columns]
     notes = [rf"{escape_latex(note)}\par" for note in (table.legend, *table.notes, *table.remarks) if note]
+    own = [column.name for column in table.columns]
+    fewer = "MAP@R" if "MAP@R" in own else ",".join([*own[:1], *(name for name in own if name == "verdict")])
     lines = [
-        r"% Needs \usepackage[T1]{fontenc} and \usepackage{booktabs}. Too wide? Take fewer columns: --columns MAP@R",
+        rf"{_PACKAGES} Too wide? Take fewer columns: --columns {fewer}",
         r"\begin{table}",
         r"\centering",
         rf"\caption{{{escape_latex(' '.join([title, table.caption]))}}}",

@@ -153,6 +153,8 @@ def _drawn(measured: MeasuredExperiment, kind: str, output: str, compare: str | 
         for line in filter(None, (headline(found), *comparison_lines(found), joined_and_single(found))):
             say(line)
     drawn = KINDS[kind](found)
+    if kind == "differences" and not drawn.rows and output in ("latex", "markdown"):
+        raise InputError(f"{found.question.title}: fewer than two methods are compared, so there is no table of pairs")
     if compare not in (None, planned):
         drawn = replace(drawn, notes=(_CHOSEN_LATER.format(planned), *drawn.notes))
     return drawn
