@@ -18,7 +18,7 @@ def read_export(table: pd.DataFrame, reading: Reading) -> ReadScores:
     roles = {"experiment": EXPERIMENT, "question": QUESTION, "planned": PLANNED}
     for role, column in (*roles.items(), *((name, name) for name in ("dataset", "method", "search", "run"))):
         places[role] = texts_of(table[column]) if column in table.columns else ""
-    for role in ("method", "dataset", "search"):
+    for role in ("method", "dataset"):
         check_filled(places, role, role)
     for dataset, own in places.groupby("dataset", sort=False):
         known = [one for one in own["experiment"].unique() if one]
@@ -30,6 +30,8 @@ def read_export(table: pd.DataFrame, reading: Reading) -> ReadScores:
             )
         if len(known) == 1:
             places.loc[mine, "experiment"] = known[0]
+    said = _fill_searches(places)
+    check_filled(places, "search", "search")
     again = places[places.duplicated(["experiment", "dataset", "method", "search", "run"])]
     if len(again):
         row = again.iloc[0]
@@ -48,7 +50,27 @@ def read_export(table: pd.DataFrame, reading: Reading) -> ReadScores:
     frame = long.assign(
         embeddings=[kinds[name][0] for name in long["name"]], metric=[kinds[name][1] for name in long["name"]]
     )
-    return ReadScores(frame[[*PLACES, "embeddings", "metric", "value"]], asked, scale, tuple(names), left_out=left_out)
+    return ReadScores(frame[[*PLACES, "embeddings", "metric", "value"]], asked, scale, tuple(names), said=said, left_out=left_out)
+
+
+def _fill_searches(places: pd.DataFrame) -> tuple[str, ...]:
+    """Take the runs of a user's own methods that name no search as those of one, and number them if nothing does."""
+    ours = places["planned"] != ""
+    several = (places[ours].groupby(["experiment", "method"])["search"].nunique() > 1).any()
+    said = []
+    for (_, method), rows in places[~places["method"].isin(places.loc[ours, "method"])].groupby(
+        ["dataset", "method"], sort=False
+    ):
+        if (rows["search"] == "").all():
+            places.loc[rows.index, "search"] = "1"
+            if several:
+                said.append(
+                    f"{method} names no search, so its {counted(len(rows), 'run')} count as those of one; fill in "
+                    "search if they are of several."
+                )
+        if (rows["run"] == "").all():
+            places.loc[rows.index, "run"] = [str(number) for number in range(1, len(rows) + 1)]
+    return tuple(said)
 
 
 def is_score(column: pd.Series) -> bool:

@@ -118,6 +118,8 @@ def test_own_rows_beside_an_export_join_the_experiment_of_their_dataset():
     assert found.question.unit == own.question.unit
     assert found.question.methods["mine"].runs == own.question.methods[table["method"].iloc[0]].runs
     assert found.pair("mine", table["method"].iloc[0]).difference == 0
+    bare = only(audit(pd.concat([table, mine.drop(columns=["search", "run"])], ignore_index=True)))
+    assert bare.values["mine"].units == found.values["mine"].units, "neither searches nor runs have to be numbered"
     other = table.assign(experiment_fingerprint="e" * 32)
     with pytest.raises(ScoresError, match=r"has 2 experiments; write in experiment_fingerprint which one they join"):
         audit(pd.concat([table, other, mine], ignore_index=True))
@@ -126,6 +128,20 @@ def test_own_rows_beside_an_export_join_the_experiment_of_their_dataset():
         ScoresError, match="is not as `reproduce export runs` wrote it; export again, or leave both out"
     ):
         audit(broken)
+
+
+def test_own_rows_without_a_search_are_runs_of_one_search_beside_several():
+    _, table = exported("pfml_glyphs")
+    known = table["method"].iloc[0]
+    mine = table[table["method"] == known].assign(method="mine")[["method", "dataset", "concatenated_map_at_r"]]
+    found = only(audit(pd.concat([table, mine], ignore_index=True)))
+    assert found.question.methods["mine"].searches == 1
+    assert found.pair(found.question.compare, "mine").untested == "single runs"
+    assert any(text.startswith("mine names no search, so its 6 runs count as those of one;") for text in texts(found))
+    assert found.claims == only(audit(table)).claims
+    lost = table.assign(search=[pd.NA, *table["search"].iloc[1:]])
+    with pytest.raises(ScoresError, match="row 0: there is no search in 'search'"):
+        audit(lost)
 
 
 def test_without_searches_the_answer_is_about_settings_and_every_claim_has_its_break_even():
