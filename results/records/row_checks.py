@@ -28,7 +28,7 @@ from results.records.columns import (
     plain,
     texts_of,
 )
-from results.wording import counted
+from results.wording import capitalized, counted
 
 
 def take_rows(found: Account) -> None:
@@ -46,6 +46,12 @@ def take_rows(found: Account) -> None:
         falls = best and _falls(found, column)
         order = (-own if falls else own).fillna(-np.inf)
         groups = found.keys(found.method, found.dataset, *names, found.metric)
+        lacking = own.isna().groupby(groups, sort=False).transform("all")
+        if lacking.any():
+            raise ScoresError(
+                f"{option} {column}: {rows_words(found.table.index[lacking])} have no number in it, nor has another "
+                f"row of their {found.search if best else 'run'}; fill it in, or leave them out"
+            )
         last = found.table.index[order == order.groupby(groups, sort=False).transform("max")]
         again = pd.concat([group[last] for group in groups], axis=1).duplicated(keep=False)
         if not best and again.any():
@@ -56,13 +62,16 @@ def take_rows(found: Account) -> None:
             )
         kept = found.table.loc[order.groupby(groups, sort=False).idxmax()].sort_index()
         said = f"The last {column} of each run is taken"
+        tied = ""
         if best:
             found.chosen, found.runs, found.block, found.fold = True, (), "", ""
+            if again.any():
+                tied = f" {capitalized(rows_words(again[again].index))} tie for it: the first of each {found.search} counts."
             said = f"Of each {found.search} the trial with the {'lowest' if falls else 'highest'} {column} is taken"
             if column == found.score:
                 said += ", the compared score itself: such scores are too good, the more so the more trials there are"
         found.explained.add(column)
-        found.said.append(f"{said} ({len(kept):,} of {counted(len(found.table), 'row')}).")
+        found.said.append(f"{said} ({len(kept):,} of {counted(len(found.table), 'row')}).{tied}")
         found.table = kept
 
 
