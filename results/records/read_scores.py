@@ -20,7 +20,7 @@ from results.records.columns import (
     tidy,
     with_spreads,
 )
-from results.records.frame import EXPERIMENT, PLANNED, QUESTION
+from results.records.frame import OURS
 from results.records.read_export import read_export
 from results.records.row_checks import check_columns, check_repeats, merged_datasets, take_rows, without_copied_datasets
 from results.records.score_scale import scaled
@@ -36,7 +36,7 @@ def read_scores(table: pd.DataFrame, reading: Reading | None = None) -> ReadScor
     """
     reading = reading or Reading()
     table = tidy(table)
-    if {QUESTION, PLANNED, EXPERIMENT} <= {*table.columns}:
+    if {*table.columns} >= OURS:
         return read_export(table, reading)
     table = with_spreads(table)
     table = melted(table) if reading.wide else table
@@ -65,13 +65,13 @@ def read_scores(table: pd.DataFrame, reading: Reading | None = None) -> ReadScor
         found.score,
         scale,
         tuple(dict.fromkeys(long["name"])),
-        repeats,
-        column,
-        folds,
-        lower,
-        tuple(name for name in found.unread if name not in set(long["name"])),
-        tuple(found.said),
-        left_out,
+        repeats=repeats,
+        column=column,
+        folds=folds,
+        lower_is_better=lower,
+        unread=tuple(name for name in found.unread if name not in set(long["name"])),
+        said=tuple(found.said),
+        left_out=left_out,
     )
 
 

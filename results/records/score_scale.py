@@ -72,7 +72,8 @@ def _of(key: tuple[str, str]) -> str:
 
 def _refuse_mixed_rows(own: pd.DataFrame, name: str) -> None:
     """Refuse a fraction among percentages of a method: a hundred times it lies among the others."""
-    for _, rows in own.groupby(["dataset", "method"], sort=False):
+    fractions = own.loc[own["value"] <= 1, ["dataset", "method"]].drop_duplicates()
+    for _, rows in own.merge(fractions).groupby(["dataset", "method"], sort=False):
         low = rows[rows["value"] <= 1]
         high = rows.loc[rows["value"] > 1, "value"]
         among = low[(100 * low["value"]).between(0.8 * high.min(), 1.2 * high.max())]
@@ -92,5 +93,7 @@ def _refuse_outside(own: pd.DataFrame, name: str, given: ScoreScale | None) -> N
     row, value = outside.iloc[0]["row"], outside.iloc[0]["value"]
     if np.isinf(value):
         raise ScoresError(f"row {row}: {value} in {name!r} is no score; write the number, or leave the cell empty")
-    remedy = "" if given else "; if the scores are no percentages, add --scale points"
+    remedy = "; if the scores are no percentages, add --scale points"
+    if given:
+        remedy = "; write fractions of 1" if given == "fractions" else ""
     raise ScoresError(f"row {row}: {value:g} in {name!r} is not within 0 and {high:g}{remedy}")

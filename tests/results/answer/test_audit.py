@@ -118,6 +118,8 @@ def test_own_rows_beside_an_export_join_the_experiment_of_their_dataset():
     assert found.question.unit == own.question.unit
     assert found.question.methods["mine"].runs == own.question.methods[table["method"].iloc[0]].runs
     assert found.pair("mine", table["method"].iloc[0]).difference == 0
+    elsewhere = audit(pd.concat([table, mine.drop(columns="search").assign(dataset="cars")], ignore_index=True))
+    assert elsewhere.answers["cars"].question.unit == "run", "rows on another dataset are a table of their own"
     bare = only(audit(pd.concat([table, mine.drop(columns=["search", "run"])], ignore_index=True)))
     assert bare.values["mine"].units == found.values["mine"].units, "neither searches nor runs have to be numbered"
     other = table.assign(experiment_fingerprint="e" * 32)
@@ -139,6 +141,13 @@ def test_own_rows_without_a_search_are_runs_of_one_search_beside_several():
     assert found.pair(found.question.compare, "mine").untested == "single runs"
     assert any(text.startswith("mine names no search, so its 6 runs count as those of one;") for text in texts(found))
     assert found.claims == only(audit(table)).claims
+    for empty in ({"reproduce_question": "", "reproduce_planned": ""}, {}):
+        alone = table.assign(**empty) if empty else table.drop(columns=["reproduce_question", "reproduce_planned"])
+        assert only(audit(alone)).question.unit == "search", "an export without its question is a table"
+    with pytest.raises(ScoresError, match="--paired: `reproduce export runs` wrote this table"):
+        audit(table, Reading(paired="run"))
+    assert only(audit(table, Reading(lower_is_better=True))).question.lower_is_better
+    assert list(only(audit(table, Reading(where=(("method", known),)))).values) == [known]
     lost = table.assign(search=[pd.NA, *table["search"].iloc[1:]])
     with pytest.raises(ScoresError, match="row 0: there is no search in 'search'"):
         audit(lost)
