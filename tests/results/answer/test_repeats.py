@@ -174,6 +174,29 @@ def test_trials_of_a_study_give_the_best_one_of_each_as_a_search():
     assert any("the compared score itself: such scores are too good" in text for text in texts(own))
 
 
+def test_trials_that_tie_for_the_best_of_a_search_are_named_and_searches_without_a_score_refused():
+    trials = [(m, s, t, v, 60 + s + t) for m in "AB" for s in range(3) for t, v in enumerate((70, 71, 71))]
+    table = pd.DataFrame(trials, columns=["method", "study", "trial", "val", "test"])
+    reading = Reading(best_of="val", score="test")
+    assert any(
+        "Rows 1, 2, 4 and 9 more tie for it: the first of each study counts." in t for t in texts(one(table, reading))
+    )
+    alone = one(table[table["trial"] < 2], reading)
+    assert not any("tie for it" in text for text in texts(alone))
+    assert one(table, Reading(best_of="val", score="val")).question.score == "val"
+    lacking = table.assign(val=table["val"].where(table["study"] > 0))
+    with pytest.raises(ScoresError, match="rows 0, 1, 2 and 3 more have no number in it, nor has another row of their"):
+        audit(lacking, reading)
+
+
+def test_too_many_methods_for_all_pairs_are_refused_with_their_number():
+    many = pd.DataFrame([(f"m{i}", s, 50 + (i * s) % 7) for i in range(400) for s in range(3)])
+    many.columns = ["method", "seed", "accuracy"]
+    with pytest.raises(ValueError, match=r"400 methods are 79,800 pairs, more than 50,000; compare each with the best"):
+        audit(many)
+    assert len(one(many, compare="m1").pairs) == 399
+
+
 def test_what_trackers_and_spreadsheets_write_is_read():
     crashed = one(kept("wandb.csv"), Reading(score="test/recall@1"))
     assert crashed.question.titles.keys() == {"contrastive", "proxy_anchor"}
