@@ -23,7 +23,6 @@ from results.records.scores_table import ReadScores
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.wording import counted, some
 
-
 MOST_PAIRS = 50_000
 """Of more pairs nobody reads the answers, and half a million take minutes."""
 
@@ -86,8 +85,8 @@ def answer_frame(frame: pd.DataFrame, question: Question) -> Answer:
     methods = len(question.compared)
     if question.compare == "all" and family("all", methods) > MOST_PAIRS:
         raise ValueError(
-            f"{methods:,} methods are {family('all', methods):,} pairs, more than {MOST_PAIRS:,}; compare each with the "
-            "best (compare best), or with one by its name"
+            f"{methods:,} methods are {family('all', methods):,} pairs, more than {MOST_PAIRS:,}; compare each with "
+            "the best (compare best), or with one by its name"
         )
     if question.assumed and question.assumed.given and question.unit != "single search":
         raise ValueError("a deviation is assumed only where no method was searched twice; leave it out")
@@ -200,7 +199,7 @@ def _of_found(question: Question, runs: Runs) -> Question:
 
 
 def _digits(runs: Runs, question: Question) -> int:
-    """Digits after the point that scores need: their deviation, or the smallest gap between means, has one that counts.
+    """Digits after the point that scores need: their deviation, or the usual gap between means, has one that counts.
 
     A large score has none.
     """
@@ -209,7 +208,7 @@ def _digits(runs: Runs, question: Question) -> int:
     means = np.unique([float(own.mean()) for own in groups if len(own)])
     spread = float(np.median([one for one in spreads if one > 0] or [0.0]))
     gaps = np.diff(means)[np.diff(means) > 1e-9 * np.max(np.abs(means), initial=0.0)] if len(means) > 1 else []
-    needed = spread or float(np.min(gaps, initial=np.inf))
+    needed = spread or float(np.median(gaps) if len(gaps) else np.inf)
     return int(np.clip(-np.floor(np.log10(needed)), 0, 12)) if 0 < needed < np.inf else 1
 
 

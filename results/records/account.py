@@ -266,8 +266,7 @@ def _scores(found: Account) -> None:
     likely = [name for name in likely if name.casefold() not in METHOD] or likely
     chooses = plain(found.reading.best_of).casefold()
     likely = [name for name in likely if name.casefold() != chooses] or likely
-    if spreads:
-        likely = [name for name in likely if not is_number_of_runs(name)]
+    likely = [name for name in likely if not is_number_of_runs(name)] or likely
     if not likely and not asked:
         # Such as 71,5 or 71.5 %: the first row is refused.
         words = [name for name in counts if not is_setting(name)]

@@ -5,6 +5,7 @@ search) are no repeats of each other.
 """
 
 import math
+import re
 from collections import Counter
 
 import numpy as np
@@ -66,7 +67,8 @@ def take_rows(found: Account) -> None:
         if best:
             found.chosen, found.runs, found.block, found.fold = True, (), "", ""
             if again.any():
-                tied = f" {capitalized(rows_words(again[again].index))} tie for it: the first of each {found.search} counts."
+                rows = capitalized(rows_words(again[again].index))
+                tied = f" {rows} tie for it: the first of each {found.search} counts."
             said = f"Of each {found.search} the trial with the {'lowest' if falls else 'highest'} {column} is taken"
             if column == found.score:
                 said += ", the compared score itself: such scores are too good, the more so the more trials there are"
@@ -105,10 +107,18 @@ def check_columns(found: Account) -> None:
         )
 
 
+_DATE = r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}"
+
+
 def _is_unexplained(found: Account, name: str, cells: pd.Series) -> bool:
     """Whether a column that varies within methods tells rows apart, and is no note and no score that was measured."""
     low = name.casefold()
-    if NOTES.match(name) or low in (*RUN, *REPEAT) or (low == SWEEP and (cells == "").any()):
+    if (
+        NOTES.match(name)
+        or cells[cells != ""].str.match(_DATE).all()
+        or low in (*RUN, *REPEAT)
+        or (low == SWEEP and (cells == "").any())
+    ):
         return False
     if low == SWEEP or is_setting(name):
         return True
@@ -184,6 +194,14 @@ def _count_copies_once(found: Account, cells: pd.DataFrame) -> None:
     found.table = found.table.drop(gone)
 
 
+_SUMMARIES = re.compile(
+    r"(the )?(average|avg|mean|median|overall|total|sum|wins?|losses|ties)([ _./-]*(rank|score|accuracy|acc|result)s?)?"
+    r"|ranks?|scores?",
+    re.IGNORECASE,
+)
+"""What a row that sums up the others is called."""
+
+
 def merged_datasets(found: Account) -> pd.Series:
     """Return the dataset of each row: one for spellings that differ in case or blanks only and hold no two numbers.
 
@@ -191,6 +209,11 @@ def merged_datasets(found: Account) -> pd.Series:
         ScoresError: Nothing tells whether two spellings are one dataset.
     """
     (raw,) = found.keys(found.dataset)
+    if summary := next((name for name in raw.unique() if _SUMMARIES.fullmatch(name)), ""):
+        raise ScoresError(
+            f"row {raw.index[raw == summary][0]}: {found.dataset} {summary!r} reads as a summary of the other rows; "
+            "leave it out, or write another name"
+        )
     spellings: dict[str, list[str]] = {}
     for name in raw.unique():
         spellings.setdefault("".join(plain(name).split()).casefold(), []).append(name)

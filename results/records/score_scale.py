@@ -47,7 +47,8 @@ def _scale_of_asked(own: pd.DataFrame, name: str, given: ScoreScale | None, *, l
         _refuse_outside(own, name, scale)
         return scale
     _refuse_outside(own, name, None)
-    low = own["value"].between(0, 1).groupby([own["dataset"], own["method"]], sort=False).all()
+    known = own[own["value"] != 0] if (own["value"] != 0).any() else own  # 0 is 0 in every scale.
+    low = known["value"].between(0, 1).groupby([known["dataset"], known["method"]], sort=False).all()
     if low.all():
         if lower:
             raise ScoresError(
@@ -56,7 +57,7 @@ def _scale_of_asked(own: pd.DataFrame, name: str, given: ScoreScale | None, *, l
         return "fractions"
     if low.any():
         (one, other) = (low[low == of].index[0] for of in (True, False))
-        rows = [own[(own["dataset"] == d) & (own["method"] == m)].iloc[0] for d, m in (one, other)]
+        rows = [known[(known["dataset"] == d) & (known["method"] == m)].iloc[0] for d, m in (one, other)]
         raise ScoresError(
             f"rows {rows[0]['row']} and {rows[1]['row']}: {name!r} has {rows[0]['value']:g} of {_of(one)} and "
             f"{rows[1]['value']:g} of {_of(other)}, fractions beside percent; write all in one scale, or say with "

@@ -197,6 +197,39 @@ def test_too_many_methods_for_all_pairs_are_refused_with_their_number():
     assert len(one(many, compare="m1").pairs) == 399
 
 
+def test_rows_that_sum_up_others_are_no_datasets():
+    scores = "".join(f"d{n},{80 + n},{79 + n / 2}\n" for n in range(7))
+    with pytest.raises(ScoresError, match=r"row 9 \(A\): dataset 'Average_Rank' reads as a summary of the other rows"):
+        audit(table_of_text(f"dataset,A,B\n{scores}Average_Rank,1.2,1.8\n"), Reading(wide=True))
+    means = "".join(f"d{n},8{n}.1(0.5),79.2(0.4)\n" for n in range(7))
+    with pytest.raises(
+        ScoresError, match=r"row 9: '1\.2' in 'A' is no mean with its deviation, as the other rows have"
+    ):
+        audit(table_of_text(f"dataset,A,B\n{means}Wins,1.2,1.8\n"), Reading(wide=True))
+    starred = scores.replace("80,", "80 (5),")
+    with pytest.raises(
+        ScoresError, match=r"--wide: row 2: '80 \(5\)' in 'A' is no number; leave the row or the column"
+    ):
+        audit(table_of_text(f"dataset,A,B\n{starred}"), Reading(wide=True))
+    counted = table_of_text("dataset,A,B,#\n" + scores.replace("\n", ",6\n"))
+    assert list(one(counted, Reading(wide=True)).values) == ["A", "B"], "a column of counts is no method"
+
+
+def test_a_score_of_0_is_of_any_scale_and_names_stay_in_one_line():
+    table = table_of_text("method,dataset,acc\n" + "".join(f"{m},d{n},{10 * n}\n" for m in "AB" for n in range(7)))
+    assert audit(table).read.endswith("taken as percent (within 0 and 100).")
+    broken = table.rename(columns={"acc": "Arena Elo\n[April]"}).assign(other="3.5")
+    with pytest.raises(ScoresError, match=r"--score: Arena Elo \[April\], other"):
+        audit(broken)
+
+
+def test_times_and_remarks_of_a_log_are_no_settings():
+    log = kept("value_only.csv").assign(
+        utc=[f"2019-02-20T23:51:{n:02}" for n in (1, 1, 2, 3, 3, 4)], info=["", "no memory", ""] * 2
+    )
+    assert one(log).claims == {("B", "A")}
+
+
 def test_what_trackers_and_spreadsheets_write_is_read():
     crashed = one(kept("wandb.csv"), Reading(score="test/recall@1"))
     assert crashed.question.titles.keys() == {"contrastive", "proxy_anchor"}
