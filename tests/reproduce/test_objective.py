@@ -205,5 +205,5 @@ def test_a_program_without_a_guard_trains_in_further_processes_and_several_trial
 
 
 def test_an_objective_is_not_pickled(objective):
-    with pytest.raises(InputError, match="^an Objective cannot be pickled; make one in each process"):
+    with pytest.raises(InputError, match=r"^an Objective cannot be pickled; make one in each process"):
         pickle.dumps(objective())
