@@ -174,7 +174,8 @@ def _single_search(found: Answer) -> str:
             "methods. 3 searches of each would say."
         )
     if assumed.given:
-        return f"The tests take {assumed.words} as the deviation between searches; they hold as far as it does."
+        words = found.question.assumed_words
+        return f"The tests take {words} as the deviation between searches; they hold as far as it does."
     typical = 100 * 2**0.5 * assumed.deviation
     return (
         f"Searches of this size have differed by about {typical:.1f} points ({assumed.record}: {assumed.setting}). "
@@ -262,9 +263,10 @@ def of_settings(found: Answer) -> Iterator[Finding]:
         return
     weakest = min(claims, key=lambda pair: pair.break_even or 0.0)
     better, worse = (found.titles[key or ""] for key in (weakest.better, weakest.worse))
-    room = (
-        f"{found.question.number(weakest.break_even, form='.2g')}{found.question.points}" if weakest.break_even else ""
-    )
+    room = ""
+    if weakest.break_even:
+        # Two digits, and an exponent for small numbers alone.
+        room = f"{float(f'{found.question.factor * weakest.break_even:.2g}'):.12g}{found.question.points}"
     detail = (
         f"{better} is {found.difference_words(weakest, size=True)} better than {worse}; this would be gone if searches "
         f"of the two varied {f'by more than {room}' if room else 'at all'}."

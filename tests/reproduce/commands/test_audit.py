@@ -290,7 +290,7 @@ def test_options_choose_score_comparison_margin_and_deviation(say, tmp_path):
     answer = say("audit", "one.csv", "--method", "net", "--score", "R@1", "--compare", "A", "--assume-deviation", "0.5")
     assert answer.code == 0, answer.err
     assert "A beats every other method, the next, B, by 1.9" in answer.out
-    assert "The tests take the given 0.50 points as the deviation between searches" in answer.out
+    assert "The tests take the given 0.5 points as the deviation between searches" in answer.out
     assert say("audit", "one.csv", "--method", "net").out.startswith("one.csv: 3 methods, 3 runs"), "lr is no score"
     rows = list(csv_rows(say("audit", "one.csv", "--method", "net", "--score", "R@1", "--format", "csv").out))
     assert [row["mean"] for row in rows] == pytest.approx([0.697, 0.678, 0.657])

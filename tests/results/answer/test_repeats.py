@@ -477,3 +477,28 @@ def test_a_sentence_for_a_paper_has_all_that_a_reader_needs():
     assert r"95 \% interval $-$0.35" in latex or r"95 \% interval $-0." in latex
     assert re.search(r"\$p = 0\.\d+\$", latex)
     assert "Nadeau and Bengio, 2003" in latex
+
+
+def test_numbers_near_zero_are_powers_in_latex_and_have_no_fixed_digits_in_sentences():
+    values = "".join(f"{m},{s},{v + s * 1e-8}\n" for m, v in (("a", 4e-6), ("b", 6e-6)) for s in range(5))
+    errors = table_of_text(f"method,seed,mse\n{values}")
+    found = one(errors, Reading(lower_is_better=True))
+    said = sentences(found, latex=True)[0]
+    assert r"a is better than b in mse by $2 \times 10^{-6}$ ($4.02 \times 10^{-6}$ against" in said
+    drawn = to_latex(table_of(found))
+    assert r"$\mathbf{4.02 \times 10^{-6} \pm" in drawn
+    assert not re.search(r"\de-\d", said + drawn)
+    single = errors.drop_duplicates("method")
+    given = audit(single, Reading(lower_is_better=True), deviation=1e-6)
+    assert any("The tests take the given 1e-06 as" in text for text in texts(only_answer(given)))
+    large = table_of_text(
+        "method,seed,rmse\n"
+        + "".join(f"{m},{s},{v + 300 * s}\n" for m, v in (("a", 9000), ("b", 30000)) for s in range(5))
+    )
+    (limit,) = [text for text in texts(one(large, Reading(lower_is_better=True))) if "varied by more than" in text]
+    assert "e+" not in limit
+
+
+def only_answer(found):
+    (answered,) = found.answers.values()
+    return answered
