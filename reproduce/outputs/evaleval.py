@@ -18,6 +18,7 @@ from reproduce.errors import InputError
 from results.answer.answers import Answer
 from results.answer.intervals import t_quantile
 from results.answer.question import Question
+from results.records.columns import LOWER, SCALE
 
 SCHEMA = "0.2.1"
 
@@ -146,8 +147,8 @@ def _rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             "metric": result["evaluation_name"],
             "value": details["score"],
             **({"value_std": deviation, "n": number} if number else {}),
-            "lower_is_better": config["lower_is_better"],
-            "scale": {(0, 1): "fractions", (0, 100): "percent"}.get(bounds, "points"),
+            LOWER: config["lower_is_better"],
+            SCALE: {(0, 1): "fractions", (0, 100): "percent"}.get(bounds, "points"),
         }
 
 

@@ -118,9 +118,8 @@ class Account:
             return ""
         said = [text.casefold() for text in texts_of(self.of_score()[self.by_name[name]]).unique() if text]
         if len(said) > 1:
-            raise ScoresError(
-                f"{name}: {said[0]} in one row and {said[1]} in another of {self.score}; compare one kind"
-            )
+            what = f"{name.removeprefix('reproduce_')}: {said[0]} in one row and {said[1]} in another"
+            raise ScoresError(f"{what} of {self.score}; compare one kind")
         return said[0] if said else ""
 
     def of_score(self) -> pd.DataFrame:

@@ -63,8 +63,8 @@ LONG = ("metric", "value")
 ROW = "row name"
 """What a column of words without a name is called."""
 
-DECLARED = ("lower_is_better", "scale")
-"""Columns that say what the scores are."""
+LOWER, SCALE = "reproduce_lower_is_better", "reproduce_scale"
+"""Columns in which records of Every Eval Ever say what their scores are."""
 
 DONE = {"finished", "complete", "completed", "success", "succeeded", "ok", "done"}
 FAILED = {
@@ -90,7 +90,8 @@ NOTES = re.compile(
 )
 PARTS_OF_DATA = {"train", "training", "val", "valid", "validation", "dev", "test", "testing", "eval", "evaluation"}
 _MISSING = ("", "nan", "na", "n/a", "null", "none", "-")
-_NO_WIDTH = dict.fromkeys([0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF])
+_NO_WIDTH = re.compile(r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
+_DASHES = re.compile(r"[_\u2010-\u2015\u2212]")
 _LOWER = re.compile(
     r"(^|[^a-z])(loss|error|err|nll|ppl|perplexity|fpr|fnr|eer|ece|rmse|mae|mse|time|latency|cost|wer|cer|brier|regret|"
     r"log_?loss|cross_?entropy|bpc|bpb|runtime|seconds)([^a-z]|$)"
@@ -101,7 +102,12 @@ _ERROR_RATE = re.compile(r"(^|[^a-z])(error|err|fpr|fnr|eer|ece|wer|cer)([^a-z]|
 def plain(text: str) -> str:
     """Return a text in one line and one Unicode form, without marks of no width and without blanks around it."""
     text = re.sub(r"\s*[\r\n]+\s*", " ", text)
-    return unicodedata.normalize("NFC", text.translate(_NO_WIDTH).replace("\u00a0", " ")).strip()
+    return unicodedata.normalize("NFC", _NO_WIDTH.sub("", text).replace("\u00a0", " ")).strip()
+
+
+def spelling(name: str) -> str:
+    """Return what names that differ in blanks, dashes, case or the form of letters only have in common."""
+    return _DASHES.sub("-", "".join(unicodedata.normalize("NFKC", plain(name)).split())).casefold()
 
 
 def means_lower(name: str) -> bool:
@@ -178,6 +184,12 @@ def _are_row_numbers(column: pd.Series) -> bool:
 def tidy(table: pd.DataFrame) -> pd.DataFrame:
     """Return a frame with one level of plain names, and with the named levels of its index as columns."""
     table = table.copy(deep=False)
+    if isinstance(table.columns, pd.MultiIndex):
+        roles = {*METHOD, *DATASET, *RUN, *SEARCH, *FOLD, *BLOCK}
+        own = [name for name in table.columns.names if str(name).casefold() in roles]
+        if own:  # A pivoted frame, whose upper levels say what a column is of.
+            stacked = table.stack(own, future_stack=True)
+            table = stacked.to_frame("score") if isinstance(stacked, pd.Series) else stacked
     if isinstance(table.columns, pd.MultiIndex):
         parts = ([plain(str(part)) for part in name] for name in table.columns)
         table.columns = pd.Index([" ".join(part for part in own if part) for own in parts])

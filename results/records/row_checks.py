@@ -14,11 +14,14 @@ import pandas as pd
 from results.records.account import Account, rows_words
 from results.records.columns import (
     COUNTERS,
-    DECLARED,
+    DONE,
+    FAILED,
+    LOWER,
     NOTES,
     REPEAT,
     ROW,
     RUN,
+    SCALE,
     STATE,
     SWEEP,
     ScoresError,
@@ -26,7 +29,7 @@ from results.records.columns import (
     means_lower,
     numbered,
     numbers_of,
-    plain,
+    spelling,
     texts_of,
 )
 from results.wording import capitalized, counted
@@ -88,7 +91,8 @@ def check_columns(found: Account) -> None:
     """Refuse columns that vary within a method and are neither repeats nor scores."""
     table, known = found.of_score(), {*found.claimed, *found.explained, found.score, found.metric}
     known |= {found.by_name["value"]} if found.metric else set()
-    free = [name for name in table.columns if name not in known and name.casefold() not in (*STATE, *DECLARED)]
+    known |= {LOWER, SCALE, *(name for name in table.columns if name.casefold() in STATE and _are_states(table[name]))}
+    free = [name for name in table.columns if name not in known]
     found.unread = tuple(free)
     if found.chosen:
         return
@@ -108,6 +112,11 @@ def check_columns(found: Account) -> None:
 
 
 _DATE = r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}"
+
+
+def _are_states(column: pd.Series) -> bool:
+    """Whether a column has the states of a tracker, not those of a country."""
+    return set(texts_of(column).str.casefold().str.removeprefix("trialstate.")) <= {*DONE, *FAILED, ""}
 
 
 def _is_unexplained(found: Account, name: str, cells: pd.Series) -> bool:
@@ -203,7 +212,7 @@ _SUMMARIES = re.compile(
 
 
 def merged_datasets(found: Account) -> pd.Series:
-    """Return the dataset of each row: one for spellings that differ in case or blanks only and hold no two numbers.
+    """Return the dataset of each row: one for spellings that differ in little and hold no two numbers.
 
     Raises:
         ScoresError: Nothing tells whether two spellings are one dataset.
@@ -216,18 +225,19 @@ def merged_datasets(found: Account) -> pd.Series:
         )
     spellings: dict[str, list[str]] = {}
     for name in raw.unique():
-        spellings.setdefault("".join(plain(name).split()).casefold(), []).append(name)
+        spellings.setdefault(spelling(name), []).append(name)
     keys = pd.concat(found.keys(found.method, *found.repeats, found.metric), axis=1).apply(tuple, axis=1)
     for first, *others in spellings.values():
         for other in others:
             both = f"{first!r} and {other!r}"
             if not found.repeats:
                 raise ScoresError(
-                    f"{found.dataset} {both} differ in case or blanks only; write one name, or two that differ more"
+                    f"{found.dataset} {both} differ in blanks, dashes or case only; write one name, or two that differ "
+                    "more"
                 )
             if set(keys[raw == first]) & set(keys[raw == other]):
                 found.said.append(
-                    f"Two datasets, {both}, differ in case or blanks only: if they are one, write one name."
+                    f"Two datasets, {both}, differ in blanks, dashes or case only: if they are one, write one name."
                 )
             else:
                 raw = raw.replace(other, first)

@@ -293,7 +293,7 @@ def test_of_several_columns_of_numbers_one_is_named_and_the_others_are_not_read(
         (RUNS + "A,4,inf\n", "row 8: inf in 'P@1' is no score"),
         (RUNS + "A,4,-1\n", "row 8: -1 in 'P@1' is not within 0 and 100"),
         (RUNS + "A,2,71.8\n", "rows 3 and 8 are both method A, run 2"),
-        (RUNS + "a ,4,71.9\n", "rows 2 and 8: 'A' and 'a' differ in blanks or case only"),
+        (RUNS + "a ,4,71.9\n", "rows 2 and 8: 'A' and 'a' differ in blanks, dashes or case only"),
         (RUNS + ",4,71.9\n", "row 8: there is no method in 'method'"),
         ("method,search,P@1\nA,1,50\nA,,51\n", "row 3: there is no search in 'search'"),
         (

@@ -223,6 +223,35 @@ def test_a_score_of_0_is_of_any_scale_and_names_stay_in_one_line():
         audit(broken)
 
 
+def test_names_that_only_look_different_are_one_or_refused():
+    table = kept("value_only.csv")
+    soft = table.assign(method=["ne\u00adt", "net\u200f", "net", *"BBB"])
+    assert [own.n for own in one(soft).values.values()] == [3, 3], "marks that nobody sees"
+    for other in ("a\u2011b", "a_b", "\uff21-b"):
+        with pytest.raises(ScoresError, match=r"'a-b' and .* differ in blanks, dashes or case only; write one"):
+            audit(table.assign(method=["a-b", other, "a-b", *"BBB"]))
+
+
+def test_columns_of_words_that_trackers_use_are_explained_too():
+    table = pd.concat([kept("value_only.csv").assign(state=state) for state in ("Ohio", "Utah")], ignore_index=True)
+    table["value"] = table["value"].astype(float).add(pd.Series([0] * 6 + [1, 2, 3] * 2))
+    with pytest.raises(ScoresError, match="state varies within A"):
+        audit(table)
+    words = kept("value_only.csv").assign(scale=["x", "x", "x", "y", "y", "y"], lower_is_better="hardly")
+    assert one(words).claims, "what is asked is taken from options, and from our own records"
+
+
+def test_a_pivoted_frame_keeps_its_datasets_apart():
+    rows = [(d, m, s, 70 + 5 * (d == "y") + (m == "B") + s / 10) for d in "xy" for m in "AB" for s in range(4)]
+    table = pd.DataFrame(rows, columns=["dataset", "method", "seed", "acc"])
+    long = audit(table)
+    for columns in (["dataset", "method"], ["method", "dataset"]):
+        pivoted = audit(table.pivot_table(index="seed", columns=columns, values="acc"))
+        assert {d: found.claims for d, found in pivoted.answers.items()} == {
+            d: found.claims for d, found in long.answers.items()
+        }
+
+
 def test_times_and_remarks_of_a_log_are_no_settings():
     log = kept("value_only.csv").assign(
         utc=[f"2019-02-20T23:51:{n:02}" for n in (1, 1, 2, 3, 3, 4)], info=["", "no memory", ""] * 2
@@ -346,7 +375,7 @@ def test_rows_and_datasets_that_are_there_twice_count_once():
     )
     found = audit(table_of_text(tasks))
     assert list(found.answers) == ["cub"]
-    assert "differ in case or blanks only" in found.read + " ".join(texts(found.answers["cub"]))
+    assert "differ in blanks, dashes or case only" in found.read + " ".join(texts(found.answers["cub"]))
     assert "birds holds the same numbers as cub" in found.read + " ".join(texts(found.answers["cub"]))
 
 
@@ -397,7 +426,7 @@ def test_frames_of_two_levels_and_names_in_the_index_are_read():
             "--last epoch: rows 3, 4 have the last one of their runs",
         ),
         ("method,acc\nA,70\nB,71\n", Reading(best_of="acc"), "name the column of the searches with --search"),
-        ("method,dataset,acc\nA,x,70\nA,X,71\nB,x,70\nB,X,7\n", Reading(), "differ in case or blanks only"),
+        ("method,dataset,acc\nA,x,70\nA,X,71\nB,x,70\nB,X,7\n", Reading(), "differ in blanks, dashes or case only"),
         ("method,State,acc\nA,crashed,70\nB,failed,71\n", Reading(), "no run is finished"),
     ],
 )
