@@ -188,7 +188,7 @@ class Question:
 
         `form` has a sign and digits of its own, such as `+z.2f`; `ends` are those of `interval_words`.
         """
-        own = form or score_form(self.digits)
+        own = form or f"z{score_form(self.digits)}"  # Never -0.0.
         words = f"{self.factor * value:{own}}"
         return (
             words

@@ -241,6 +241,12 @@ def test_columns_of_words_that_trackers_use_are_explained_too():
     assert one(words).claims, "what is asked is taken from options, and from our own records"
 
 
+def test_a_difference_of_nothing_has_no_sign():
+    rows = [(m, f"d{d}", 70 + d + (m == "B") * (d > 5)) for m in "AB" for d in range(8)]
+    found = one(pd.DataFrame(rows, columns=["method", "dataset", "acc"]))
+    assert comparison_lines(found) == ["B is 0.0 (0.0 to 0.5) points above A: cannot tell"]
+
+
 def test_a_pivoted_frame_keeps_its_datasets_apart():
     rows = [(d, m, s, 70 + 5 * (d == "y") + (m == "B") + s / 10) for d in "xy" for m in "AB" for s in range(4)]
     table = pd.DataFrame(rows, columns=["dataset", "method", "seed", "acc"])
