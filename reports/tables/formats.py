@@ -36,7 +36,21 @@ def escape_latex(text: str) -> str:
     parts = re.split(r"`([^`]+)`", " ".join(text.split()))
     parts = [part if index % 2 else re.sub('"([^"]*)"', r"“\1”", part) for index, part in enumerate(parts)]
     escaped = ["".join(_SIGNS.get(sign, sign) for sign in part) for part in parts]
-    return "".join(rf"\texttt{{{part}}}" if index % 2 else part for index, part in enumerate(escaped))
+    written = [part if index % 2 else _EXPONENT.sub(_power, part) for index, part in enumerate(escaped)]
+    return "".join(rf"\texttt{{{part}}}" if index % 2 else part for index, part in enumerate(written))
+
+
+_EXPONENT = re.compile(r"(?<![\w.])(\d[\d.]*)e(\+|-|\$-\$)(\d{2,})(?![\w.]*\d)")
+"""A number such as 3.5e-07, as it stands in escaped text or in a cell."""
+
+
+def _power(number: re.Match[str]) -> str:
+    return f"${_times(number)}$"
+
+
+def _times(number: re.Match[str]) -> str:
+    sign = "" if number[2] == "+" else "-"
+    return rf"{number[1]} \times 10^{{{sign}{int(number[3])}}}"
 
 
 def to_latex(table: Table) -> str:
@@ -100,7 +114,7 @@ def _latex_cell(cell: Cell) -> str:
     if not text:
         return escape_latex(cell.note)
     if cell.kind == "measured":
-        number = re.sub(r",(?=\d)", "{,}", text.replace("±", r"\pm"))
+        number = re.sub(r",(?=\d)", "{,}", _EXPONENT.sub(_times, text).replace("±", r"\pm"))
         text = rf"$\mathbf{{{number}}}$" if cell.leads else f"${number}$"
     else:
         text = rf"\textbf{{{escape_latex(text)}}}" if cell.leads else escape_latex(text)

@@ -110,7 +110,7 @@ class Answer:
         """What the best mean is: the `highest mean`, or the `lowest mean` where lower is better."""
         return "lowest mean" if self.question.sign < 0 else "highest mean"
 
-    @property
+    @cached_property
     def shown_pairs(self) -> list[Pair]:
         """The pairs in the order of their methods, those with a claim first, then those shown to be equal."""
         pairs = [pair for a, b in combinations(self.order, 2) if (pair := self.pair(a, b))]
