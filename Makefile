@@ -2,13 +2,14 @@
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
+STATISTICS := $(VENV)-statistics/bin/python
 PIP := $(RUN) -m pip --disable-pip-version-check install
 
 # Libraries start a thread per core by themselves; trainings and tests run side by side.
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: quickstart example test tests test-fast test-long test-late test-cluster test-faults check docs diagrams bench-gpu calibrate mutants durations clean
+.PHONY: quickstart example test tests test-fast test-long test-late test-cluster test-statistics test-faults check docs diagrams bench-gpu calibrate mutants durations clean
 
 quickstart: $(VENV)/runtime.stamp
 	$(RUN) -m reproduce run quickstart $(ARGS)
@@ -46,6 +47,14 @@ test-long: $(VENV)/dev.stamp
 # Nodes of Ray; some are killed. CI runs it after `make test`.
 test-cluster: $(VENV)/dev.stamp
 	$(RUN) -m pytest -m "cluster and not long" --durations 5 tests/reproduce tests/results tests/faults $(ARGS)
+
+# Statistics and tables need no torch. They are tested under another Python as well: make test-statistics PYTHON=python3.13
+test-statistics:
+	$(PYTHON) -m venv --clear $(VENV)-statistics
+	grep -v "^torch==" requirements.lock | $(STATISTICS) -m pip --disable-pip-version-check install --no-compile --no-deps -r /dev/stdin
+	$(STATISTICS) -m pip --disable-pip-version-check install --no-compile -c requirements-dev.lock pytest pytest-xdist hypothesis jsonschema
+	$(STATISTICS) -m pytest -n 2 --dist loadgroup --no-loadscope-reorder tests/results tests/reports \
+		--ignore tests/results/answer/test_calibration.py --ignore tests/reports/board/test_board_table.py $(ARGS)
 
 # Kills, interrupts and damaged input in large numbers. `make test-late` runs a few of each.
 test-faults: $(VENV)/dev.stamp
@@ -109,4 +118,4 @@ mutants: $(VENV)/dev.stamp
 	$(VENV)/bin/mutmut run $(ARGS)
 
 clean:
-	rm -rf $(VENV) docs/_build mutants *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-statistics docs/_build mutants *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

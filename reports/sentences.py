@@ -23,7 +23,7 @@ def sentences(found: Answer, *, latex: bool = False) -> list[str]:
 def latex_sentence(found: Answer, pair: Pair) -> str:
     """Write the sentence of a pair for LaTeX."""
     text = re.sub(r"(?<![\w.])−(?=\d)", "\0", sentence(found, pair))
-    escaped = re.sub("\0([0-9.e-]+)", r"$-\1$", escape_latex(text))
+    escaped = re.sub("\0\\$?([0-9.]+( .times 10\\^{-?\\d+})?)\\$?", r"$-\1$", escape_latex(text))
     return re.sub(r"\bp (=|\\textless\{\}) ([0-9.]+)", lambda m: f"$p {'=' if m[1] == '=' else '<'} {m[2]}$", escaped)
 
 
@@ -108,5 +108,5 @@ def _test(found: Answer) -> str:
             return "Wilcoxon's signed-rank test; the difference is the median of Hodges and Lehmann"
         case "summary":
             return "Welch's t test from means and deviations"
-    assumed = found.question.assumed
-    return f"t test that takes {assumed.words} as the deviation between searches" if assumed else "t test"
+    assumed = found.question.assumed_words
+    return f"t test that takes {assumed} as the deviation between searches" if assumed else "t test"

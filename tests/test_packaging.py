@@ -153,8 +153,9 @@ def test_ci_runs_what_a_developer_runs() -> None:
     script = ROOT / ".ci" / "run"
     commands = [line for line in script.read_text().splitlines() if line and not line.startswith(("#", "set ", "cd "))]
     # Before the tests, the script only installs programs that they use.
-    assert commands[-3:] == ["make test", "make test-late", "make test-cluster"]
-    assert [line for line in commands[:-3] if "make" in line or "pytest" in line] == []
+    statistics = '[ -z "$other" ] || make test-statistics PYTHON="$other"'
+    assert commands[-4:] == ["make test", "make test-late", "make test-cluster", statistics]
+    assert [line for line in commands[:-4] if "make" in line or "pytest" in line] == []
     assert script.stat().st_mode & 0o100, ".ci/run must be executable"
 
 

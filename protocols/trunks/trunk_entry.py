@@ -279,11 +279,13 @@ def _tensors(
     if encoded := [key for key, value in tensors.items() if not _is_plain(value, outline[key])]:
         first = tensors[encoded[0]]
         raise TrunkError(
-            f"{path}: {len(encoded)} of its tensors are not plain numbers, the first is {encoded[0]} ({first.dtype}, "
-            f"{first.layout}, on {first.device}); save dense tensors of float32, float64, float16 or bfloat16"
+            f"{path}: {len(encoded)} of its tensors {verb(len(encoded), 'are')} not of plain numbers, the first is "
+            f"{encoded[0]} ({first.dtype}, {first.layout}, on {first.device}); save dense tensors of float32, float64, "
+            "float16 or bfloat16"
         )
     if broken := [key for key, value in tensors.items() if not torch.isfinite(value).all()]:
-        raise TrunkError(f"{path}: {len(broken)} of its tensors hold values that are no finite numbers ({broken[0]})")
+        hold = verb(len(broken), "hold")
+        raise TrunkError(f"{path}: {len(broken)} of its tensors {hold} values that are no finite numbers ({broken[0]})")
     return tensors
 
 

@@ -65,4 +65,5 @@ def _unit_words(dataset: BoardDataset) -> str:
         return f"the intervals are over {plural(dataset.answer.unit_word)}."
     if assumed is None:
         return "one search of each method, and how far two differ is not known, so there are no intervals."
-    return f"one search of each method; the intervals take {assumed.words} as the deviation between searches."
+    words = dataset.answer.question.assumed_words
+    return f"one search of each method; the intervals take {words} as the deviation between searches."

@@ -64,10 +64,11 @@ def reading_of_marks(found: Answer) -> str:
     """Say what the signs mean."""
     margin = f"{found.question.margin_words}{found.question.points}"
     sizes = f"filled: by more than {margin}; = equal within {margin}; " if found.question.bound is not None else ""
+    better, worse = "△▽" if found.question.bound is None else "▲▼"
     untested = "; – not tested" if any(pair.untested for pair in found.pairs) else ""
     return ("Interim. " if found.interim else "") + (
-        f"▲ the method of the row is better, ▼ worse; {sizes}· cannot tell{untested}. Each sign has its difference "
-        "with the 95 % interval: point at it or tap it."
+        f"{better} the method of the row is better, {worse} worse; {sizes}· cannot tell{untested}. Each sign has its "
+        "difference with the 95 % interval: point at it or tap it."
     )
 
 

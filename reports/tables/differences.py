@@ -150,9 +150,9 @@ def shown_cell(smallest: float | None, question: Question) -> Cell:
 
 def _reading(found: Answer) -> list[str]:
     question = found.question
-    sentences, margin, assumed = [], f"{question.margin_words}{question.points}", question.assumed
-    if assumed is not None:
-        sentences.append(f"The deviation between searches is assumed to be {assumed.words}.")
+    sentences, margin = [], f"{question.margin_words}{question.points}"
+    if assumed := question.assumed_words:
+        sentences.append(f"The deviation between searches is assumed to be {assumed}.")
     if found.tested or found.gains:
         searched = question.unit in ("search", "single search")
         in_search = " in a typical search, one that does not fail" if searched else ""

@@ -25,6 +25,9 @@ _SIGNS = {
 }
 
 
+_PACKAGES = r"% Needs \usepackage[T1]{fontenc} and \usepackage{booktabs}."
+
+
 def escape_latex(text: str) -> str:
     """Write plain text for LaTeX. Words in backticks are set in typewriter, words in quotation marks get LaTeX's own.
 
@@ -33,7 +36,21 @@ def escape_latex(text: str) -> str:
     parts = re.split(r"`([^`]+)`", " ".join(text.split()))
     parts = [part if index % 2 else re.sub('"([^"]*)"', r"“\1”", part) for index, part in enumerate(parts)]
     escaped = ["".join(_SIGNS.get(sign, sign) for sign in part) for part in parts]
-    return "".join(rf"\texttt{{{part}}}" if index % 2 else part for index, part in enumerate(escaped))
+    written = [part if index % 2 else _EXPONENT.sub(_power, part) for index, part in enumerate(escaped)]
+    return "".join(rf"\texttt{{{part}}}" if index % 2 else part for index, part in enumerate(written))
+
+
+_EXPONENT = re.compile(r"(?<![\w.])(\d[\d.]*)e(\+|-|\$-\$)(\d{2,})(?![\w.]*\d)")
+"""A number such as 3.5e-07, as it stands in escaped text or in a cell."""
+
+
+def _power(number: re.Match[str]) -> str:
+    return f"${_times(number)}$"
+
+
+def _times(number: re.Match[str]) -> str:
+    sign = "" if number[2] == "+" else "-"
+    return rf"{number[1]} \times 10^{{{sign}{int(number[3])}}}"
 
 
 def to_latex(table: Table) -> str:
@@ -46,8 +63,10 @@ def to_latex(table: Table) -> str:
     names = [escape_latex(table.first)]
     names += ["$n$" if column.name == "n" else escape_latex(column.name) for column in table.columns]
     notes = [rf"{escape_latex(note)}\par" for note in (table.legend, *table.notes, *table.remarks) if note]
+    own = [column.name for column in table.columns]
+    fewer = "MAP@R" if "MAP@R" in own else ",".join([*own[:1], *(name for name in own if name == "verdict")])
     lines = [
-        r"% Needs \usepackage[T1]{fontenc} and \usepackage{booktabs}. Too wide? Take fewer columns: --columns MAP@R",
+        rf"{_PACKAGES} Too wide? Take fewer columns: --columns {fewer}",
         r"\begin{table}",
         r"\centering",
         rf"\caption{{{escape_latex(' '.join([title, table.caption]))}}}",
@@ -95,7 +114,7 @@ def _latex_cell(cell: Cell) -> str:
     if not text:
         return escape_latex(cell.note)
     if cell.kind == "measured":
-        number = re.sub(r",(?=\d)", "{,}", text.replace("±", r"\pm"))
+        number = re.sub(r",(?=\d)", "{,}", _EXPONENT.sub(_times, text).replace("±", r"\pm"))
         text = rf"$\mathbf{{{number}}}$" if cell.leads else f"${number}$"
     else:
         text = rf"\textbf{{{escape_latex(text)}}}" if cell.leads else escape_latex(text)

@@ -166,6 +166,7 @@ def runs(
 
     A run has a row for each experiment that it is in. Only rows of one experiment and method repeat each other.
     """
+    from reports.tables.table import short
     from results.records.frame import runs_table
 
     opened = opened_store(store)
@@ -176,6 +177,8 @@ def runs(
     frames |= {name: opened.table(name) for name in ("test_points", "class_scores")}
     with new_folder(to) as folder:
         for name, frame in frames.items():
+            scores = frame.select_dtypes("float").columns
+            frame = frame.assign(**{column: frame[column].map(short) for column in scores})
             write = frame.to_parquet if output == "parquet" else frame.to_csv
             write(folder / f"{name}.{output}", index=False)
     _say_written(to)

@@ -1,10 +1,8 @@
-"""`plan`: counts the trainings of an experiment and those in the store, and how long the others take at a rate."""
+"""`plan`: counts the trainings of an experiment and those in the store, and how long the others take."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,42 +18,20 @@ from reproduce.commands.options import (
     Workers,
     with_choices,
 )
+from reproduce.errors import InputError
 from reproduce.terminal import say, show_rows
-from results.wording import counted, in_words
+from results.wording import in_words
 
 if TYPE_CHECKING:
-    from protocols.datasets.splits import FoldClasses
-    from protocols.study import Study
+    from reproduce.run.expected import RateOf, RowLeft
     from reproduce.run.session import Session
-    from results.spec.search_settings import SearchSettings
     from results.store.store import Store
 
 _LARGE = 0.1
 """Gigabytes of checkpoints that are worth a word."""
 
-
-@dataclass(frozen=True)
-class MethodPlan:
-    """The planned trainings of one method.
-
-    Attributes:
-        title: The method's title.
-        trainings: Number of trainings of all its trials and reproductions; with racing at most.
-        in_store: How many of them are in the store.
-        steps: Number of optimizer steps of a training that early stopping does not end; 0 without a loss.
-        images: Number of images, or rows of features, in the batches of these steps.
-    """
-
-    title: str
-    trainings: int
-    in_store: int
-    steps: int
-    images: int
-
-    @property
-    def to_do(self) -> int:
-        """Number of trainings that are not in the store."""
-        return self.trainings - self.in_store
+_PER_GPU = 4
+"""Trainings at a time on a GPU, as a run has them by default."""
 
 
 @with_choices
@@ -66,80 +42,94 @@ def plan(
         float | None,
         typer.Option("--rate", help="Images (or rows of features) per second of one training.", min=1e-9),
     ] = None,
+    measure: Annotated[
+        bool,
+        typer.Option("--measure", help="Train 20 steps of each method here, to know the speed. Needs the data."),
+    ] = False,
+    gpus: Annotated[
+        int | None,
+        typer.Option("--gpus", help="Plan for so many GPUs, whatever this machine has.", min=1),
+    ] = None,
     device: Device = "auto",
     workers: Workers = None,
     store: StoreAt = STORE,
     artifacts: Artifacts = None,
     cache: Cache = None,
 ) -> None:
-    """Show the trainings of an experiment, how many of them are in the store, and what differences it can show.
+    """Show the trainings of an experiment, how long they take, and what differences they can show.
 
-    With --rate it says how long the others take at most; a run shows the time left from its own trainings. Without
-    --data the plan uses the dataset's published counts.
+    The hours are expected from kept records, which are named. The speed is theirs too, unless --measure or --rate says
+    it. Without --data the plan uses the dataset's published counts.
     """
-    from reproduce.run.devices import check_device, default_workers
+    from reproduce.run.devices import check_device, default_workers, spread
+    from reproduce.run.expected import expectation, rows_left
     from reproduce.run.open_sessions import open_sessions
     from reproduce.storage import existing_store, storage_paths
 
-    at_a_time = workers or default_workers(check_device(device))
+    if measure and (rate is not None or gpus is not None):
+        raise InputError("--measure says the speed of this machine; leave out --rate and --gpus")
+    used = "cuda" if gpus else check_device(device)
+    at_a_time = workers or (_PER_GPU * gpus if gpus else default_workers(used))
+    sharing = -(-at_a_time // (gpus or len(spread(used)))) if used.startswith("cuda") else 0
     where = storage_paths(store, artifacts, cache)
     opened = existing_store(store, artifacts)
-    for opened_session in open_sessions(choices.experiments(experiment), where, choices.weights, plan=True):
+    for opened_session in open_sessions(
+        choices.experiments(experiment), where, choices.weights, plan=not measure, device=used if measure else "cpu"
+    ):
         *_, session = opened_session.looks()
-        show_plan(plans_of(session, opened), rate, at_a_time, session)
+        rate_of = _rate_of(session, rate, at_a_time, sharing, used if measure else None)
+        studies = session.studies(opened.searches if opened else None)
+        rows = rows_left(studies, session.protocol, opened, session.fingerprint, rate_of)
+        show_plan(rows, session)
+        for line in expectation(rows, session.experiment.search, at_a_time, sharing):
+            say(line)
         show_needs(session)
         show_budget(session, opened)
 
 
-def plans_of(session: Session, store: Store | None) -> list[MethodPlan]:
-    """Plan each method of an opened experiment. The store is only read; None where there is none yet."""
-    plans = []
-    for study in session.studies(store.searches if store else None).values():
-        names = [] if store is None else session.protocol.foreseeable(study)
-        steps = max(_steps(study, kind) for kind in session.protocol.kinds(study))
-        plans.append(
-            MethodPlan(
-                title=study.row.title,
-                trainings=session.protocol.trainings_of(study) - study.skipped(),
-                in_store=0 if store is None else len(store.finished_folds(names)),
-                steps=steps,
-                images=steps * study.setup.conditions.training.batch_size,
-            )
+def _rate_of(session: Session, rate: float | None, workers: int, sharing: int, measured_on: str | None) -> RateOf:
+    """Return what says the speed of each row: the user, a measurement, or kept records."""
+    from reproduce.run.expected import GIVEN, rate_of_records
+    from results.answer.durations import Rate
+
+    if rate is not None:
+        return lambda study, _: Rate(study.setup.conditions.training.batch_size / rate, GIVEN)
+    if measured_on is None:
+        return rate_of_records(sharing)
+    from reproduce.run.measure import measured_rates
+
+    rates = measured_rates(session, measured_on, workers)
+    return lambda study, _: rates[study.row.key]
+
+
+def show_plan(rows: Mapping[str, RowLeft], session: Session) -> None:
+    """Print the number of trainings, how many of them are in the store, and the time of each stage if it is known."""
+    from reproduce.run.expected import STAGES
+
+    counts = ("trainings", "in store", "to do", "steps each, at most", "expected")
+    lines = [
+        (
+            row.study.row.title,
+            *(f"{number:,}" for number in (row.trainings, row.made, row.to_do, row.most_steps)),
+            f"{row.steps('reproductions').value:,.0f}",
         )
-    return plans
-
-
-def expectation(
-    plans: Sequence[MethodPlan], search: SearchSettings, rate: float | None = None, workers: int = 1
-) -> str:
-    """Say how many trainings there are, how many are in the store, and by a rate how long the others take at most."""
-    trainings, to_do = sum(method.trainings for method in plans), sum(method.to_do for method in plans)
-    most = "at most " if search.racing or search.until_decided else ""
-    counts = f"{most}{counted(trainings, 'training')}, {trainings - to_do:,} in the store"
-    if not to_do:
-        return f"{counts}; nothing is left to do"
-    if rate is None:
-        return f"{counts}, {to_do:,} to do"
-    needed = in_words(math.fsum(method.to_do * method.images for method in plans) / rate / workers)
-    return f"{counts}; at most {needed} of training at {rate:g} a second, {workers} at a time"
-
-
-def _steps(study: Study, classes: FoldClasses) -> int:
-    if study.method.loss is None:
-        return 0
-    training = study.setup.conditions.training
-    return training.max_epochs * training.steps_per_epoch(len(study.setup.dataset.images.of_classes(classes.train)))
-
-
-def show_plan(plans: Sequence[MethodPlan], rate: float | None, workers: int, session: Session) -> None:
-    """Print the number of trainings, how many of them are in the store, and the time left at the rate."""
-    counts = ("trainings", "in store", "to do", "steps each, at most")
-    rows = [
-        (one.title, *(f"{number:,}" for number in (one.trainings, one.in_store, one.to_do, one.steps))) for one in plans
+        for row in rows.values()
     ]
     title = f"{session.name}: {session.experiment.title}"
-    show_rows(title, ("method", *counts), rows, right=counts)
-    say(expectation(plans, session.experiment.search, rate, workers))
+    show_rows(title, ("method", *counts), lines, right=counts)
+    if any(row.to_do for row in rows.values()) and all(row.rate for row in rows.values() if row.most_steps):
+        times = (*STAGES, "in all", "at most")
+        of_rows = [(row.study.row.title, *_times(row)) for row in rows.values()]
+        show_rows("Expected time, one training after another", ("method", *times), of_rows, right=times)
+
+
+def _times(row: RowLeft) -> list[str]:
+    from reproduce.run.expected import STAGES
+
+    left = [row.left(stage) for stage in STAGES]
+    most = sum(one.most_total or 0.0 for one in left)
+    own = [one.total or 0.0 for one in left]
+    return [in_words(seconds) for seconds in (*own, sum(own), most)]
 
 
 def show_needs(session: Session) -> None:

@@ -20,7 +20,6 @@ from reproduce.commands.options import (
     Workers,
     with_choices,
 )
-from reproduce.commands.plan import expectation, plans_of
 from reproduce.errors import WorkFailedError
 from reproduce.terminal import say
 from results.wording import counted, in_words
@@ -41,13 +40,6 @@ def say_what_is_replaced(session: Session) -> None:
         say(f"note: `table {session.name}` will show this run; {until_now}. --name NAME gives it a name of its own")
 
 
-def say_what_is_to_do(session: Session) -> None:
-    """Say how many trainings there are; nothing is said if none is left."""
-    plans = plans_of(session, session.store)
-    if any(method.to_do for method in plans):
-        say(expectation(plans, session.experiment.search))
-
-
 @with_choices
 def run(
     experiment: ExperimentName,
@@ -62,8 +54,8 @@ def run(
 ) -> None:
     """Run an experiment, print its answer and write its page. Trainings that are in the store are not repeated.
 
-    Before the first training the run says how many there are. You can stop it with Ctrl-C at any time; the same command
-    continues it.
+    Before the first training the run says how many there are, and how long they take: expected, and at most. You can
+    stop it with Ctrl-C at any time; the same command continues it.
     """
     if ray is None and Path("/dev/nvidiactl").exists():
         from protocols.machine.processes import start_importing
@@ -86,7 +78,6 @@ def run(
         say_what_is_replaced(opened)
         started, made = time.perf_counter(), 0
         for session in opened.looks():
-            say_what_is_to_do(session)
             finished = run_experiment.run(session, start_executor, tracked)
             made += finished.made
             if finished.answer.decided or finished.failed:

@@ -145,7 +145,10 @@ def _table(measured: MeasuredExperiment, kind: str, output: str, compare: str | 
     if compare is not None and output == "terminal":
         for line in filter(None, (headline(found), *comparison_lines(found), joined_and_single(found))):
             say(line)
-    return KINDS[kind](found)
+    drawn = KINDS[kind](found)
+    if kind == "differences" and not drawn.rows and output in ("latex", "markdown"):
+        raise InputError(f"{found.question.title}: fewer than two methods are compared, so there is no table of pairs")
+    return drawn
 
 
 def claims(

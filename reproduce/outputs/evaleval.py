@@ -13,11 +13,13 @@ import numpy as np
 import pandas as pd
 
 from reports.page.material import version
+from reports.tables.table import short
 from reproduce.errors import InputError
 from results.answer.answers import Answer
 from results.answer.intervals import t_quantile
 from results.answer.question import Question
 from results.findings.experiment import ExperimentAnswer
+from results.records.columns import LOWER, SCALE
 
 SCHEMA = "0.2.1"
 
@@ -46,7 +48,7 @@ def evaleval_records(found: Answer, dataset: str, source: str, written: float | 
     stamp = f"{time.time() if written is None else written:.0f}"
     if found.question.unit == "dataset":
         return [
-            _record(found, key, {"score": value}, str(name), source, stamp)
+            _record(found, key, {"score": short(value)}, str(name), source, stamp)
             for key in found.compared
             for name, (value,) in found.runs[key].items()
         ]
@@ -56,17 +58,19 @@ def evaleval_records(found: Answer, dataset: str, source: str, written: float | 
 def _details(found: Answer, key: str) -> dict[str, Any]:
     """The score of a method with its uncertainty."""
     own, interval = found.values[key], found.intervals[key]
-    details: dict[str, Any] = {"score": interval.mean}
+    details: dict[str, Any] = {"score": short(interval.mean)}
     deviation = own.summary[0] if own.summary else float(np.std(own.units, ddof=1)) if own.n > 1 else None
     if deviation is not None:
-        error = {"value": deviation / math.sqrt(own.n), "method": "standard deviation / sqrt(num_samples)"}
-        uncertainty: dict[str, Any] = {"standard_error": error, "standard_deviation": deviation, "num_samples": own.n}
+        error = {"value": short(deviation / math.sqrt(own.n)), "method": "standard deviation / sqrt(num_samples)"}
+        spread = {"standard_deviation": short(deviation), "num_samples": own.n}
+        uncertainty: dict[str, Any] = {"standard_error": error, **spread}
         if interval.low is not None:
             method = _METHODS.get(found.question.unit, f"Student's t over {found.unit_word} values")
-            ends = {"lower": interval.low, "upper": interval.high, "confidence_level": 0.95}
+            ends = {"lower": short(interval.low), "upper": short(interval.high), "confidence_level": 0.95}
             uncertainty["confidence_interval"] = {**ends, "method": method}
         details["uncertainty"] = uncertainty
-    failed = {f"failed_{found.unit_word}_values": ", ".join(map(repr, own.failed))} if own.failed else {}
+    values = ", ".join(str(short(value)) for value in own.failed)
+    failed = {f"failed_{found.unit_word}_values": values} if own.failed else {}
     details["details"] = {"unit": found.unit_word, "runs": str(own.runs), **failed}
     return details
 
@@ -144,8 +148,8 @@ def _rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             "metric": result["evaluation_name"],
             "value": details["score"],
             **({"value_std": deviation, "n": number} if number else {}),
-            "lower_is_better": config["lower_is_better"],
-            "scale": {(0, 1): "fractions", (0, 100): "percent"}.get(bounds, "points"),
+            LOWER: config["lower_is_better"],
+            SCALE: {(0, 1): "fractions", (0, 100): "percent"}.get(bounds, "points"),
         }
 
 

@@ -23,7 +23,7 @@ from results.records.artifacts import read_contents
 from results.spec.conditions import ImageSettings
 from results.spec.data_choice import samples_word
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.wording import counted, first_line
+from results.wording import counted, first_line, verb
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,8 @@ class ExportedModel:
             yield f"{known}, so the scores are too high"
         if named := (set(tested["class"]) & set(seen["class"])) - classes:
             yield (
-                f"{len(named):,} of these classes have the name of a class that the model was trained or chosen on "
+                f"{len(named):,} of these classes {verb(len(named), 'have')} the name of a class that the model was "
+                "trained or chosen on "
                 f"({min(named)}); if they are the same, the scores are too high"
             )
 

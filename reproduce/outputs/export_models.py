@@ -27,7 +27,7 @@ from protocols.trunks.embedding_model import weights_with_trunk, without_publish
 from protocols.users_code.kept import remember_kept_sources
 from reproduce.errors import InputError, WorkFailedError
 from reproduce.outputs.find_runs import StoredRun
-from reproduce.outputs.portable_model import SEEN, check_onnx, write_json, write_portable
+from reproduce.outputs.portable_model import SEEN, check_exportable, check_onnx, write_json, write_portable
 from reproduce.run.open_data import OpenedData
 from results.answer.answer_question import answer_frame, intervals_on
 from results.answer.answers import Answer
@@ -252,6 +252,8 @@ def fit_model(
     trainings = [one for each in runs for one in each.trainings.values()]
     kept = checkpoint_epochs(trainings, dataset)
     epochs = max(int(like.method.loss is not None), round(fmean(kept)))
+    if like.method.loss is not None:
+        check_exportable(like, normalization)  # Before minutes or hours of training.
     trained = fit(like, epochs, dataset, data.device, training)
     spec, failure = trained.result.spec, trained.result.reason  # All classes can have more discriminants than a fold's.
     if failure is not None:

@@ -19,6 +19,7 @@ from protocols.evaluation.evaluate_run import concatenated
 from protocols.metrics.retrieval import normalized
 from protocols.trunks.embedding_model import (
     EmbeddingModel,
+    model_of,
     trained_model,
     trunk_width,
     with_trunk,
@@ -129,6 +130,13 @@ def write_portable(
         _write_preprocessing(specs[0], folder / "preprocess.py")
     difference = write_program(model, folder / "model.pt2")
     return max(difference, write_onnx(model, folder / "model.onnx")) if onnx else difference
+
+
+def check_exportable(spec: FoldSpec, normalization: Normalization) -> None:
+    """Raise InputError if torch cannot export a model of this specification, whatever its weights."""
+    with torch.random.fork_rng([]):
+        weights = model_of(without_published_weights(with_trunk(spec))).state_dict()
+    _exported(portable_model([spec], [weights], normalization))
 
 
 def check_onnx(spec: FoldSpec) -> None:

@@ -27,6 +27,7 @@ class LocalProcesses:
         self.device, self.workers = device, workers
         devices = spread(device)
         used = [devices[number % len(devices)] for number in range(workers)]
+        self.sharing = max(map(used.count, used)) if device.startswith("cuda") else 0
         self._opened = ExitStack()
         self._slots = [_Slot(each, used.count(each)) for each in used]
         self._free: SimpleQueue[_Slot] = SimpleQueue()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import optuna
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
@@ -103,6 +103,10 @@ class Objective:
         self._known: set[str] = set(self.study.row.ranges)
         self._executor, self._lock = LocalProcesses(self.device, self.workers), threading.Lock()
         weakref.finalize(self, self._executor.close)
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled: it holds a store and processes."""
+        raise InputError("an Objective cannot be pickled; make one in each process, from the same arguments")
 
     def __call__(self, trial: BaseTrial) -> float:
         """Train the folds of a trial's setting. NaN, which fails the trial, if the method refuses the setting.

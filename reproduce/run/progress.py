@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,9 @@ from rich.table import Column
 
 from protocols.jobs import EvaluateJob, Job, Outcome, TrainJob
 from reproduce.errors import InputError
+from reproduce.run.expected import TimeLeft
 from reproduce.terminal import output_console, say
+from results.answer.durations import Stage
 from results.records.frame import scores_of
 from results.records.records import FoldResult, RunRecord
 from results.values import flat
@@ -53,22 +55,17 @@ class Bars(Progress):
         return moved
 
 
-_SPEED_FROM_SECONDS = 24 * 3600.0
-"""The time left comes from the trainings of the last day, since one of them can take hours."""
-
-
 class RunProgress(Progress):
     """Shows the progress of a run. Use it as a context manager around the run.
 
-    The bar counts the trainings that this run makes. Those found in the store, those that racing takes away, and those
-    of methods without a loss, which take almost no time beside others, are left out of it, so that the time left is
-    right. With racing it is the longest that is left. A log gets a line per trial or run, that is, per number of folds.
+    The bar counts the trainings that this run makes. Those found in the store and those that racing takes away are left
+    out of it. A log gets a line per trial or run, that is, per number of folds.
 
     Args:
         trainings: Returns how many trainings a method has at most, as far as its trials are known, given its key.
         titles: Titles of the methods.
         folds: Number of trainings of a trial.
-        quick: Methods without a loss. Where all are, they count.
+        time_left: Says how long the trainings that are left take; None says that it is not known.
         console: Where to show it, by default on standard output.
 
     Attributes:
@@ -81,7 +78,7 @@ class RunProgress(Progress):
         trainings: Callable[[str], int],
         titles: Mapping[str, str],
         folds: int,
-        quick: Collection[str] = (),
+        time_left: TimeLeft | None = None,
         console: Console | None = None,
     ) -> None:
         console = console or output_console()
@@ -90,24 +87,24 @@ class RunProgress(Progress):
             TextColumn("{task.description}", table_column=whole),
             BarColumn(10, table_column=whole),
             MofNCompleteColumn(table_column=whole),
-            TimeRemainingColumn(table_column=whole),
+            TextColumn("{task.fields[left]}", table_column=whole),
             TextColumn("{task.fields[note]}", table_column=Column()),
             console=console,
             transient=True,
             disable=not console.is_terminal,
-            speed_estimate_period=_SPEED_FROM_SECONDS,
         )
-        self._trainings, self.folds = trainings, folds
-        self._quick = quick if set(titles) - set(quick) else ()
+        self._trainings, self.folds, self._time_left = trainings, folds, time_left
         self.totals = {key: trainings(key) for key in titles}
         self.made: Counter[str] = Counter()
         self.found: Counter[str] = Counter()
-        self._untimed = Counter({key: self.totals[key] for key in self._quick})
+        self._done: Counter[tuple[str, Stage]] = Counter()
         self._best: dict[str, FoldResult] = {}
         self._without_pairs: set[str] = set()
-        timed = {key: self.totals[key] - self._untimed[key] for key in titles}
-        self._all = self.add_task("trainings", total=sum(timed.values()), note="")
-        self._rows = {key: self.add_task(title, total=timed[key], note="waiting") for key, title in titles.items()}
+        self._started = self.get_time()
+        self._all = self.add_task("trainings", total=sum(self.totals.values()), note="", left="")
+        self._rows = {
+            key: self.add_task(title, total=self.totals[key], note="waiting", left="") for key, title in titles.items()
+        }
 
     def job_done(self, method: str, job: Job, outcome: Outcome, *, from_store: bool) -> None:
         """Count a training, or show a test score."""
@@ -116,20 +113,20 @@ class RunProgress(Progress):
             self._note(method, f"{outcome.name} tested, {score}", log=not from_store)
             return
         assert not isinstance(job, EvaluateJob)
+        stage: Stage = "search" if job.run is None and not job.chooses_epoch else "reproductions"
         (self.found if from_store else self.made)[method] += 1
+        self._done[method, stage] += 1
         self._say_without_pairs(method, outcome)
-        if from_store:
-            self._untimed[method] += method not in self._quick
-        elif method not in self._quick:
+        if not from_store:
             self.totals[method] = self._trainings(method)
-            self.advance(self._all)
-            self.advance(self._rows[method])
-        # `update` would forget the speed with every change of the total.
-        self.tasks[self._rows[method]].total = self.totals[method] - self._untimed[method]
-        self.tasks[self._all].total = sum(self.totals.values()) - self._untimed.total()
+            if self._time_left is not None:
+                self._time_left.made(method, stage)
+        self.update(self._rows[method], total=self.totals[method] - self.found[method], completed=self.made[method])
+        to_make = sum(self.totals.values()) - self.found.total()
+        self.update(self._all, total=to_make, completed=self.made.total(), left=self._left())
         best = max(outcome, self._best.get(method, outcome), key=lambda fold: fold.best_map_at_r or 0.0)
         self._best[method] = best
-        phase = "choosing the epoch" if job.chooses_epoch else "search" if job.run is None else "reproductions"
+        phase = "choosing the epoch" if job.chooses_epoch else stage
         done = self.made[method] + self.found[method]
         # A log gets a line per trial or run, not per training.
         is_whole = job.spec.checkpoint_epoch is not None or done % self.folds == 0
@@ -155,8 +152,14 @@ class RunProgress(Progress):
         self.update(self._rows[method], note=note)
         if log and not self.console.is_terminal:
             done, total = self.made.total() + self.found.total(), sum(self.totals.values())
-            left = f"time left {in_words(self.tasks[0].time_remaining)}"
-            self.console.print(f"[{done}/{total}, {left}] {method}: {note}", highlight=False)
+            self.console.print(f"[{done}/{total}, {self._left()}] {method}: {note}", highlight=False)
+
+    def _left(self) -> str:
+        if self._time_left is None:
+            return f"time left {in_words(None)}"
+        return (
+            f"time left {in_words(self._time_left.seconds(self.totals, self._done, self.get_time() - self._started))}"
+        )
 
 
 def tensorboard_folder(folder: Path) -> Path:

@@ -60,7 +60,8 @@ class RayCluster:
         except InputError:
             self.close()
             raise
-        self.device, self.workers, self._room, self._folders = room.device, room.workers, room, folders
+        self.device, self.workers, self.sharing = room.device, room.workers, room.sharing
+        self._room, self._folders = room, folders
         for folder in folders:
             folder.mkdir(parents=True, exist_ok=True)
         # A process that has used one GPU cannot switch to another, and one with foreign code gets no other task.

@@ -18,6 +18,7 @@ from reports.tables.result_table import table_of
 from reports.tables.table import Table, with_notes
 from reproduce import interrupts
 from reproduce.run.devices import prepare_process
+from reproduce.run.expected import TimeLeft, expectation, rate_of_records, rows_left
 from reproduce.run.lab import MethodSearch, SharedLab
 from reproduce.run.progress import RunProgress, Tracking
 from reproduce.run.session import Session
@@ -94,6 +95,10 @@ def run(session: Session, start: Callable[[], Executor], tracked: Path | None = 
         studies = session.studies(store.searches)
         _keep_what_is_trained_on(session)
         _say_start(session, executor)
+        rate_of = rate_of_records(executor.sharing)
+        rows = rows_left(studies, session.protocol, store, session.fingerprint, rate_of)
+        for line in expectation(rows, experiment.search, executor.workers, executor.sharing):
+            say(line)
         plan = session.plan.model_copy(update={"interim_looks": interim_looks(session)})
         store.put_experiment(session.fingerprint, session.name, plan)
         store.searches.enlist(session.fingerprint, {key: _identities(study) for key, study in studies.items()})
@@ -103,8 +108,8 @@ def run(session: Session, start: Callable[[], Executor], tracked: Path | None = 
         def trainings(key: str) -> int:
             return session.protocol.trainings_of(studies[key]) - studies[key].skipped()
 
-        quick = {key for key, study in studies.items() if study.method.loss is None}
-        with RunProgress(trainings, session.plan.titles, session.setup.folds, quick) as progress:
+        time_left = TimeLeft(rows, executor.workers, session.setup.folds)
+        with RunProgress(trainings, session.plan.titles, session.setup.folds, time_left) as progress:
             lab = SharedLab(
                 store,
                 executor,

@@ -85,10 +85,12 @@ class Executor(Protocol):
     Attributes:
         device: Device that the tasks run on: cpu, cuda or cuda:N.
         workers: How many tasks run at the same time.
+        sharing: How many of them share a GPU; 0 on CPUs.
     """
 
     device: str
     workers: int
+    sharing: int
 
     def submit(self, task: Task) -> "Future[TaskResult]":
         """Start a task or queue it."""

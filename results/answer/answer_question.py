@@ -10,6 +10,7 @@ import pandas as pd
 from results.answer.answers import Answer
 from results.answer.compare import compare, compare_at_looks, gains_over
 from results.answer.intervals import Interval
+from results.answer.pair_tests import family
 from results.answer.question import PAIRED, Planned, Question, Unit
 from results.answer.table_caveats import ScoresAnswer
 from results.answer.typical import intervals_of, method_values
@@ -18,6 +19,9 @@ from results.records.columns import Reading
 from results.records.read_scores import read_scores
 from results.records.scores_table import ReadScores
 from results.wording import counted, some
+
+MOST_PAIRS = 50_000
+"""Of more pairs nobody reads the answers, and half a million take minutes."""
 
 MetricOn = tuple[str, str]
 """Metric, and kind of embeddings."""
@@ -48,7 +52,7 @@ def answer(frame: pd.DataFrame, question: Question) -> ScoresAnswer:
 
 def answer_read(read: ReadScores, question: Question, frame: pd.DataFrame | None = None) -> ScoresAnswer:
     """Answer a question about a table that was read, or about a part of its rows, by what its rows repeat."""
-    asked = question if read.exported else replace(question, **asked_by(read))
+    asked = question if question.methods else replace(question, **asked_by(read))
     missing: dict[str, list[int]] = {}
     datasets = {*read.frame["dataset"]} if frame is None else {*frame["dataset"]}
     for (dataset, method), rows in read.left_out.items():
@@ -78,6 +82,12 @@ def answer_frame(frame: pd.DataFrame, question: Question) -> ScoresAnswer:
     question = question if question.methods else _of_found(question, runs)
     if question.compare not in ("all", "best", *question.compared):
         raise ValueError(f"compare {question.compare!r}: use all, best, or one of {some(question.compared)}")
+    methods = len(question.compared)
+    if question.compare == "all" and family("all", methods) > MOST_PAIRS:
+        raise ValueError(
+            f"{methods:,} methods are {family('all', methods):,} pairs, more than {MOST_PAIRS:,}; compare each with "
+            "the best (compare best), or with one by its name"
+        )
     if question.assumed and question.assumed.given and question.unit != "single search":
         raise ValueError("a deviation is assumed only where no method was searched twice; leave it out")
     values = method_values(question, runs)
@@ -174,7 +184,7 @@ def _of_found(question: Question, runs: Runs) -> Question:
 
 
 def _digits(runs: Runs, question: Question) -> int:
-    """Digits after the point that scores need: their deviation, or the smallest gap between means, has one that counts.
+    """Digits after the point that scores need: their deviation, or the usual gap between means, has one that counts.
 
     A large score has none.
     """
@@ -183,7 +193,7 @@ def _digits(runs: Runs, question: Question) -> int:
     means = np.unique([float(own.mean()) for own in groups if len(own)])
     spread = float(np.median([one for one in spreads if one > 0] or [0.0]))
     gaps = np.diff(means)[np.diff(means) > 1e-9 * np.max(np.abs(means), initial=0.0)] if len(means) > 1 else []
-    needed = spread or float(np.min(gaps, initial=np.inf))
+    needed = spread or float(np.median(gaps) if len(gaps) else np.inf)
     return int(np.clip(-np.floor(np.log10(needed)), 0, 12)) if 0 < needed < np.inf else 1
 
 

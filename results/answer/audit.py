@@ -129,6 +129,7 @@ def _question(frame: pd.DataFrame, read: ReadScores, reading: Reading, title: st
         ) from error
     own = replace(own, methods=methods)
     own = own.on(read.metric, read.embeddings) if reading.score else own
+    own = own if reading.lower_is_better is None else replace(own, lower_is_better=reading.lower_is_better)
     return own if own.compare in ("all", "best", *own.compared) else replace(own, compare="all")
 
 

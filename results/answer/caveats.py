@@ -6,8 +6,8 @@ from results.answer.answers import Answer
 from results.answer.compare import fragile_claims, record_for_marks
 from results.answer.deviations import kept_range, search_deviation
 from results.answer.pair_tests import power_words
-from results.answer.planning import MOST_UNITS, Detectable, detectable, more_for, seen_with, units_for
-from results.answer.question import PAIRED, Question
+from results.answer.planning import MOST_UNITS, Detectable, detectable, deviation_behind, more_for, seen_with, units_for
+from results.answer.question import PAIRED, Question, Unit
 from results.answer.values import Finding
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.wording import (
@@ -92,8 +92,8 @@ def _seen_finding(found: Answer, seen: tuple[float, float]) -> Finding:
         takes = f"takes {takes_words(found, [more_for(found, ordered[at], question.bound) for at in (0, -1)])}{of_each}"
         detail.append(f"A difference of {question.margin_words}{question.points} {takes}.")
     if question.unit in ("search", "run"):
-        budget = detectable(question, len(question.compared), found)
-        detail.append(_follows(budget, question))
+        known, source = deviation_behind(question, found)
+        detail.append(_follows(question, question.unit, known.deviation if known else None, source))
     return Finding("limit", text, "comparison", " ".join(filter(None, detail)))
 
 
@@ -131,21 +131,21 @@ def budget_finding(budget: Detectable, question: Question, seen: tuple[float, fl
     needed = f"more than {MOST_UNITS:,} {plural(unit)}" if budget.needed is None else counted(budget.needed, unit)
     if budget.wanted is not None:
         detail.append(f"A difference of {question.margin_words} points takes {needed} of each.")
-    detail.append(_follows(budget, question))
+    detail.append(_follows(question, budget.unit, budget.deviation, budget.source))
     return Finding("limit", text, "comparison", " ".join(detail))
 
 
-def _follows(budget: Detectable, question: Question) -> str:
+def _follows(question: Question, by: Unit, found: float | None, behind: str) -> str:
     """Say from which deviation a budget's numbers follow, and for which tests."""
-    if not budget.deviation:
+    if not found:
         return ""
-    unit = "run" if budget.unit == "run" else "search"
+    unit = "run" if by == "run" else "search"
     known = {"all": "all pairs", "best": "each method with the best"}
     compared = question.methods.get(question.compare)  # A plan can ask for a method that has no score yet.
     asked = known.get(question.compare) or f"each with {compared.title if compared else question.compare}"
-    source = f" in {budget.source}" if budget.source else ", as given"
-    doubled = ", doubled for one search each" if budget.unit == "single search" and budget.source else ""
-    deviation = question.number(budget.deviation, form=score_form(question.digits + 1))
+    source = f" in {behind}" if behind else ", as given"
+    doubled = ", doubled for one search each" if by == "single search" and behind else ""
+    deviation = question.number(found, form=score_form(question.digits + 1))
     return (
         f"This follows from a deviation of {deviation}{question.points} between {plural(unit)}{source}{doubled}, for "
         f"tests of {asked}."
@@ -174,7 +174,8 @@ def _single_search(found: Answer) -> str:
             "methods. 3 searches of each would say."
         )
     if assumed.given:
-        return f"The tests take {assumed.words} as the deviation between searches; they hold as far as it does."
+        words = found.question.assumed_words
+        return f"The tests take {words} as the deviation between searches; they hold as far as it does."
     typical = 100 * 2**0.5 * assumed.deviation
     return (
         f"Searches of this size have differed by about {typical:.1f} points ({assumed.record}: {assumed.setting}). "
@@ -262,9 +263,10 @@ def of_settings(found: Answer) -> Iterator[Finding]:
         return
     weakest = min(claims, key=lambda pair: pair.break_even or 0.0)
     better, worse = (found.titles[key or ""] for key in (weakest.better, weakest.worse))
-    room = (
-        f"{found.question.number(weakest.break_even, form='.2g')}{found.question.points}" if weakest.break_even else ""
-    )
+    room = ""
+    if weakest.break_even:
+        # Two digits, and an exponent for small numbers alone.
+        room = f"{float(f'{found.question.factor * weakest.break_even:.2g}'):.12g}{found.question.points}"
     detail = (
         f"{better} is {found.difference_words(weakest, size=True)} better than {worse}; this would be gone if searches "
         f"of the two varied {f'by more than {room}' if room else 'at all'}."

@@ -74,12 +74,6 @@ class SearchDeviation:
         """The deviation that tests take: `WIDENING` times that of a record."""
         return self.deviation if self.given else WIDENING * self.deviation
 
-    @property
-    def words(self) -> str:
-        """What tests take, and where it is from."""
-        points = f"{100 * self.deviation:.2f} points"
-        return f"the given {points}" if self.given else f"twice the {points} of {self.record} ({self.setting})"
-
 
 def run_deviation(settings: Iterable[Sequence[float]]) -> SearchDeviation | None:
     """Return the deviation between runs of one setting, pooled over settings; None if no runs differ."""

@@ -1,7 +1,9 @@
 """What a budget can see: the smallest difference that searches show, and the searches that a difference takes."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -9,7 +11,7 @@ from scipy import special
 from results.answer.answers import Answer
 from results.answer.compare import differences_of
 from results.answer.deviations import SearchDeviation, nearest_search_deviation, run_deviation, search_deviation
-from results.answer.pair_tests import POWER, corrected_level, pairs_of, pool_or_own, smallest_detectable
+from results.answer.pair_tests import POWER, Numbers, corrected_level, pairs_of, pool_or_own, smallest_detectable
 from results.answer.question import ALPHA, Question, Unit
 from results.answer.values import Pair
 
@@ -52,7 +54,7 @@ def detectable(question: Question, methods: int, found: Answer | None = None) ->
     if it has any, else that of the nearest record.
     """
     unit, units, margin = question.unit, question.units, question.bound
-    known = _deviation(question, found)
+    known, source = deviation_behind(question, found)
     if known is None:
         return Detectable(unit, methods, units, None, None, None, None, margin, "")
     deviation = known.deviation
@@ -64,10 +66,16 @@ def detectable(question: Question, methods: int, found: Answer | None = None) ->
         return smallest_of_one_search(known, methods, question.compare) if unit == "single search" else None
 
     needed = None if margin is None else units_for(methods, margin / deviation, question.compare)
-    source = "" if known.given else known.record
+    return Detectable(unit, methods, units, deviation, smallest(units), smallest(units + 1), needed, margin, source)
+
+
+def deviation_behind(question: Question, found: Answer | None = None) -> tuple[SearchDeviation | None, str]:
+    """Return the deviation that what a budget can see follows from, and its source as in `Detectable`."""
+    known = _deviation(question, found)
+    source = "" if known is None or known.given else known.record
     if source == SearchDeviation.record and question.experiment is None:
         source = "these scores"
-    return Detectable(unit, methods, units, deviation, smallest(units), smallest(units + 1), needed, margin, source)
+    return known, source
 
 
 def _deviation(question: Question, found: Answer | None) -> SearchDeviation | None:
@@ -97,22 +105,38 @@ def seen_with(found: Answer, more: int) -> dict[frozenset[str], float]:
 
     They are those of the pair's own test: with its variances, and with the degrees of freedom of as many values.
     """
-    question, tested = found.question, [pair for pair in found.pairs if pair.smallest is not None]
-    if not tested or question.unit == "single search":
+    tested = [pair for pair in found.pairs if pair.smallest is not None]
+    if not tested or found.question.unit == "single search":
         return {}
-    names = list(dict.fromkeys(key for pair in tested for key in (pair.a, pair.b)))
+    names = _names_of(tested)
+    places = {frozenset((names[i], names[j])): n for n, (i, j) in enumerate(zip(*pairs_of(len(names)), strict=True))}
+    keys = [frozenset((pair.a, pair.b)) for pair in tested]
+    smallest = _smallest_with(found, names, more, np.array([places[key] for key in keys]))
+    return dict(zip(keys, smallest.tolist(), strict=True))
+
+
+def _names_of(pairs: Sequence[Pair]) -> list[str]:
+    return list(dict.fromkeys(key for pair in pairs for key in (pair.a, pair.b)))
+
+
+def _smallest_with(found: Answer, names: Sequence[str], more: int, places: Any) -> Numbers:
+    """The smallest differences that the pairs at these places among all of the names show with more units of each."""
+    question = found.question
     differences = differences_of(question, found.values, names, more)
     level = corrected_level(question.compare, len(question.compared), found.look_level or question.alpha)
-    smallest = smallest_detectable(differences.error, differences.degrees, level)
-    places = {frozenset((names[i], names[j])): n for n, (i, j) in enumerate(zip(*pairs_of(len(names)), strict=True))}
-    return {key: float(smallest[places[key]]) for key in (frozenset((pair.a, pair.b)) for pair in tested)}
+    return smallest_detectable(differences.error[places], differences.degrees[places], level)
 
 
 def more_for(found: Answer, pair: Pair, wanted: float) -> int | None:
     """Return how many units more of each method a pair takes to show a difference; None above `MOST_UNITS`."""
+    if pair.smallest is None or found.question.unit == "single search":
+        return None
+    names = _names_of([one for one in found.pairs if one.smallest is not None])
+    first, second = sorted((names.index(pair.a), names.index(pair.b)))
+    place = first * len(names) - first * (first + 1) // 2 + second - first - 1  # In the upper triangle, row by row.
 
     def seen(more: int) -> float:
-        return seen_with(found, more).get(frozenset((pair.a, pair.b)), np.inf)
+        return float(_smallest_with(found, names, more, place))
 
     low, high = -1, 1
     while seen(high) > wanted:

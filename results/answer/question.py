@@ -158,6 +158,15 @@ class Question:
         return " points" if self.in_percent else ""
 
     @property
+    def assumed_words(self) -> str:
+        """What tests take as the deviation between searches, and where it is from; empty where none is assumed."""
+        if (assumed := self.assumed) is None:
+            return ""
+        if assumed.given:
+            return f"the given {self.factor * assumed.deviation:.4g}{self.points}"
+        return f"twice the {self.factor * assumed.deviation:.2f}{self.points} of {assumed.record} ({assumed.setting})"
+
+    @property
     def sign(self) -> int:
         """1 if a higher score is better, else -1."""
         return -1 if self.lower_is_better else 1
@@ -179,7 +188,7 @@ class Question:
 
         `form` has a sign and digits of its own, such as `+z.2f`; `ends` are those of `interval_words`.
         """
-        own = form or score_form(self.digits)
+        own = form or f"z{score_form(self.digits)}"  # Never -0.0.
         words = f"{self.factor * value:{own}}"
         return (
             words

@@ -115,7 +115,7 @@ def _largest_deviations(found: Answer) -> dict[Pair, float]:
 def _down(number: float) -> str:
     """Two digits of a number, rounded down."""
     step = 10.0 ** (np.floor(np.log10(number)) - 1) if number > 0 else 1.0
-    return f"{np.floor(number / step * (1 + 1e-12)) * step:.4g}"
+    return f"{np.floor(number / step * (1 + 1e-12)) * step:.12g}"
 
 
 def _left_out(found: ScoresAnswer) -> Iterator[Finding]:

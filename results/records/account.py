@@ -118,9 +118,8 @@ class Account:
             return ""
         said = [text.casefold() for text in texts_of(self.of_score()[self.by_name[name]]).unique() if text]
         if len(said) > 1:
-            raise ScoresError(
-                f"{name}: {said[0]} in one row and {said[1]} in another of {self.score}; compare one kind"
-            )
+            what = f"{name.removeprefix('reproduce_')}: {said[0]} in one row and {said[1]} in another"
+            raise ScoresError(f"{what} of {self.score}; compare one kind")
         return said[0] if said else ""
 
     def of_score(self) -> pd.DataFrame:
@@ -136,7 +135,7 @@ def account_of(table: pd.DataFrame, reading: Reading) -> Account:
     """
     found = Account(table, reading)
     _without_failed(found)
-    _only_where(found)
+    found.table = rows_where(found.table, reading)
     found.dataset = found.named(DATASET, reading.dataset)
     found.method = _method(found)
     if found.dataset == found.method:
@@ -161,14 +160,16 @@ def _without_failed(found: Account) -> None:
     found.table = found.table[~gone]
 
 
-def _only_where(found: Account) -> None:
-    for name, value in found.reading.where:
-        column = found.named((), name)
-        cells = numbered(found.table[column])
+def rows_where(table: pd.DataFrame, reading: Reading) -> pd.DataFrame:
+    """Return the rows that have the values that `--where` names."""
+    for name, value in reading.where:
+        column = Account(table, reading).named((), name)
+        cells = numbered(table[column])
         kept = cells.str.casefold() == one_number(plain(value)).casefold()
         if not kept.any():
             raise ScoresError(f"no row has {column} {value!r}; there are {some(list(dict.fromkeys(cells)))}")
-        found.table = found.table[kept]
+        table = table[kept]
+    return table
 
 
 def _method(found: Account) -> str:
@@ -256,20 +257,15 @@ def _scores(found: Account) -> None:
         _summary(found, found.by_name["value"])
         found.others = tuple(name for name in names if name != found.score)
         return
-    free = [
-        name
-        for name in table.columns
-        if name not in (*found.claimed, found.reading.best_of, ROW) and name.casefold() not in STATE
-    ]
+    free = [name for name in table.columns if name not in (*found.claimed, ROW) and name.casefold() not in STATE]
     counts = {name: numbers_of(table[name]) for name in free if not pd.api.types.is_bool_dtype(table[name])}
     numbers = [name for name, own in counts.items() if own["value"].notna().any() and 2 * own["text"].mean() <= 1]
     spreads = {spread_of(table.columns, name)[0] for name in numbers} - {""}
     likely = [name for name in numbers if name not in spreads and not (is_setting(name) or NOTES.match(name))]
     likely = [name for name in likely if name.casefold() not in METHOD] or likely
-    if spreads:
-        likely = [name for name in likely if not is_number_of_runs(name)]
-    if not likely and not asked and found.reading.best_of:
-        likely = [found.named((), found.reading.best_of)]
+    chooses = plain(found.reading.best_of).casefold()
+    likely = [name for name in likely if name.casefold() != chooses] or likely
+    likely = [name for name in likely if not is_number_of_runs(name)] or likely
     if not likely and not asked:
         # Such as 71,5 or 71.5 %: the first row is refused.
         words = [name for name in counts if not is_setting(name)]

@@ -58,13 +58,13 @@ DATASET, SEARCH, SWEEP = ("dataset", "benchmark", "task", "dataset_name"), ("sea
 RUN = ("run", "seed", "rep", "trial_seed", "random_seed", "replicate")
 FOLD, REPEAT, BLOCK = ("fold",), ("repeat", "repetition"), ("split", "block", "subject")
 STATE = ("state", "status")
-_NUMBERS_OF_RUNS = ("n", "count", "runs", "seeds", "n_runs", "num_runs", "n_seeds", "num_seeds", "num_samples")
+_NUMBERS_OF_RUNS = ("n", "#", "count", "runs", "seeds", "n_runs", "num_runs", "n_seeds", "num_seeds", "num_samples")
 LONG = ("metric", "value")
 ROW = "row name"
 """What a column of words without a name is called."""
 
-DECLARED = ("lower_is_better", "scale")
-"""Columns that say what the scores are."""
+LOWER, SCALE = "reproduce_lower_is_better", "reproduce_scale"
+"""Columns in which records of Every Eval Ever say what their scores are."""
 
 DONE = {"finished", "complete", "completed", "success", "succeeded", "ok", "done"}
 FAILED = {
@@ -83,13 +83,15 @@ _SETTINGS = {
 _OF_SETTINGS = re.compile(r"^(params?|hparams?|hp|config|args)[_./]", re.IGNORECASE)
 NOTES = re.compile(
     r"^_?(commit|git_?commit|sha|hash|host(name)?|machine|node|gpu|device|user(name)?|created(_?at)?|date|tags?|id|"
-    r"timestamp|notes?|comments?|run_?id|uuid|path|file(name)?|checkpoint.*|.*_checkpoint|url|job_?id|runtime|"
-    r"duration|wall_?time|elapsed|version|(start|end|begin|stop|complete)(ed)?_?(time|date|at)?|datetime.*|index)$",
+    r"timestamp|notes?|comments?|info|messages?|reason|traceback|run_?id|uuid|path|file(name)?|checkpoint.*|"
+    r".*_checkpoint|url|job_?id|runtime|duration|wall_?time|elapsed|version|"
+    r"(start|end|begin|stop|complete)(ed)?_?(time|date|at)?|datetime.*|index)$",
     re.IGNORECASE,
 )
 PARTS_OF_DATA = {"train", "training", "val", "valid", "validation", "dev", "test", "testing", "eval", "evaluation"}
 _MISSING = ("", "nan", "na", "n/a", "null", "none", "-")
-_NO_WIDTH = dict.fromkeys([0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF])
+_NO_WIDTH = re.compile(r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
+_DASHES = re.compile(r"[_\u2010-\u2015\u2212]")
 _LOWER = re.compile(
     r"(^|[^a-z])(loss|error|err|nll|ppl|perplexity|fpr|fnr|eer|ece|rmse|mae|mse|time|latency|cost|wer|cer|brier|regret|"
     r"log_?loss|cross_?entropy|bpc|bpb|runtime|seconds)([^a-z]|$)"
@@ -98,8 +100,14 @@ _ERROR_RATE = re.compile(r"(^|[^a-z])(error|err|fpr|fnr|eer|ece|wer|cer)([^a-z]|
 
 
 def plain(text: str) -> str:
-    """Return a text in one Unicode form, without marks of no width and without blanks around it."""
-    return unicodedata.normalize("NFC", text.translate(_NO_WIDTH).replace("\u00a0", " ")).strip()
+    """Return a text in one line and one Unicode form, without marks of no width and without blanks around it."""
+    text = re.sub(r"\s*[\r\n]+\s*", " ", text)
+    return unicodedata.normalize("NFC", _NO_WIDTH.sub("", text).replace("\u00a0", " ")).strip()
+
+
+def spelling(name: str) -> str:
+    """Return what names that differ in blanks, dashes, case or the form of letters only have in common."""
+    return _DASHES.sub("-", "".join(unicodedata.normalize("NFKC", plain(name)).split())).casefold()
 
 
 def means_lower(name: str) -> bool:
@@ -177,6 +185,12 @@ def tidy(table: pd.DataFrame) -> pd.DataFrame:
     """Return a frame with one level of plain names, and with the named levels of its index as columns."""
     table = table.copy(deep=False)
     if isinstance(table.columns, pd.MultiIndex):
+        roles = {*METHOD, *DATASET, *RUN, *SEARCH, *FOLD, *BLOCK}
+        own = [name for name in table.columns.names if str(name).casefold() in roles]
+        if own:  # A pivoted frame, whose upper levels say what a column is of.
+            stacked = table.stack(own, future_stack=True)
+            table = stacked.to_frame("score") if isinstance(stacked, pd.Series) else stacked
+    if isinstance(table.columns, pd.MultiIndex):
         parts = ([plain(str(part)) for part in name] for name in table.columns)
         table.columns = pd.Index([" ".join(part for part in own if part) for own in parts])
     index = table.index
@@ -207,7 +221,15 @@ def melted(table: pd.DataFrame) -> pd.DataFrame:
     spreads = {name: f"{name} ±" for name in table.columns if f"{name} ±" in table.columns}
     roles = {*DATASET, *SEARCH, *RUN, *FOLD, *REPEAT, *BLOCK, "metric"}
     own = [name for name in table.columns if name.casefold() not in roles and name not in (ROW, *spreads.values())]
-    methods = [name for name in own if is_number(table[name])]
+    methods = [name for name in own if is_number(table[name]) and not is_number_of_runs(name)]
+    for name in set(own) - {*methods}:
+        texts = numbers_of(table[name])["text"]
+        if not is_number_of_runs(name) and 0 < np.mean(texts) <= 0.5:
+            row = table.index[texts][0]
+            raise ScoresError(
+                f"--wide: row {row}: {plain(str(table.loc[row, name]))!r} in {name!r} is no number; leave the row or "
+                "the column out"
+            )
     if len(methods) < 2:
         raise ScoresError(f"--wide: fewer than two columns of numbers are methods: {some(list(table.columns))}")
     if all(re.fullmatch(r"\d+", name) for name in methods):
@@ -242,7 +264,13 @@ def with_spreads(table: pd.DataFrame) -> pd.DataFrame:
         texts = texts_of(table[name])
         parts = texts.str.extract(_PLUS_MINUS)
         parts["spread"] = parts["spread"].fillna(parts["inner"])
-        if (parts["mean"].notna() | (texts == "")).all() and parts["mean"].notna().any():
+        found = parts["mean"].notna()
+        if 0.5 < found.mean() < 1 and (other := texts[~found & (texts != "")]).any():
+            raise ScoresError(
+                f"row {other.index[0]}: {other.iloc[0]!r} in {name!r} is no mean with its deviation, as the other rows "
+                "have; leave the row out"
+            )
+        if (found | (texts == "")).all() and found.any():
             table = table.assign(**{name: parts["mean"].fillna(""), f"{name} ±": parts["spread"].fillna("")})
     return table
 

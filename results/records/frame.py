@@ -19,6 +19,9 @@ EMBEDDING_KINDS: tuple[EmbeddingKind, ...] = ("separated", "concatenated")
 EXPERIMENT, QUESTION, PLANNED = "experiment_fingerprint", "reproduce_question", "reproduce_planned"
 """Columns of an export that `audit` reads: the experiment, what it asks, and what the method of the row is."""
 
+OURS = {EXPERIMENT, "fingerprint", "source_hash"}
+"""Columns by which an export of runs is known."""
+
 _PLACE = ("dataset", "method", "run", "search")
 _RUN = ("fingerprint", *_PLACE, "seed", "dimensions", "wall_time", "steps")
 _SCORES = tuple(f"{kind}_{metric}" for kind in EMBEDDING_KINDS for metric in HEADLINE_METRICS)

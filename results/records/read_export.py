@@ -4,21 +4,23 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from results.records.account import rows_words
+from results.records.account import rows_where, rows_words
 from results.records.columns import Reading, ScoresError, numbers_of, texts_of
-from results.records.frame import EXPERIMENT, PLANNED, QUESTION
+from results.records.frame import EXPERIMENT, OURS, PLANNED, QUESTION
 from results.records.score_scale import scaled
 from results.records.scores_table import PLACES, ReadScores, check_filled, check_texts, left_out_rows, split
-from results.wording import counted, some
+from results.wording import counted, listed, some
 
 
 def read_export(table: pd.DataFrame, reading: Reading) -> ReadScores:
     """Read what `reproduce export runs` wrote; own rows join the experiment on their dataset."""
+    _check_options(reading)
+    table = rows_where(table, reading)
     places = pd.DataFrame({"row": table.index, "at": table.index}, index=table.index)
     roles = {"experiment": EXPERIMENT, "question": QUESTION, "planned": PLANNED}
     for role, column in (*roles.items(), *((name, name) for name in ("dataset", "method", "search", "run"))):
         places[role] = texts_of(table[column]) if column in table.columns else ""
-    for role in ("method", "dataset", "search"):
+    for role in ("method", "dataset"):
         check_filled(places, role, role)
     for dataset, own in places.groupby("dataset", sort=False):
         known = [one for one in own["experiment"].unique() if one]
@@ -30,6 +32,11 @@ def read_export(table: pd.DataFrame, reading: Reading) -> ReadScores:
             )
         if len(known) == 1:
             places.loc[mine, "experiment"] = known[0]
+    asked = places["experiment"].isin(places.loc[places["question"] != "", "experiment"])
+    said = _fill_runs(places, asked)
+    if "trials" in table.columns:
+        places.loc[~asked & (texts_of(table["trials"]) == "0"), "search"] = ""
+    check_filled(places[asked], "search", "search")
     again = places[places.duplicated(["experiment", "dataset", "method", "search", "run"])]
     if len(again):
         row = again.iloc[0]
@@ -40,15 +47,59 @@ def read_export(table: pd.DataFrame, reading: Reading) -> ReadScores:
     names = [name for name in table.columns if split(name)[0] and is_score(table[name])]
     long = pd.concat([places.assign(name=name, given=table[name]) for name in names], ignore_index=True)
     long = long.assign(**numbers_of(long["given"]))
-    asked = _asked_of_export(names, reading.score)
-    left_out = left_out_rows(long, asked)
-    check_texts(long, asked)
-    long, scale = scaled(long, asked, "fractions", lower=False)
+    score = _asked_of_export(names, reading.score)
+    left_out = left_out_rows(long, score)
+    check_texts(long, score)
+    long, scale = scaled(long, score, "fractions", lower=False)
     kinds = {name: split(name) for name in names}
     frame = long.assign(
         embeddings=[kinds[name][0] for name in long["name"]], metric=[kinds[name][1] for name in long["name"]]
     )
-    return ReadScores(frame[[*PLACES, "embeddings", "metric", "value"]], asked, scale, tuple(names), left_out=left_out)
+    return ReadScores(
+        frame[[*PLACES, "embeddings", "metric", "value"]],
+        score,
+        scale,
+        tuple(names),
+        lower_is_better=bool(reading.lower_is_better),
+        exported=True,
+        said=said,
+        left_out=left_out,
+    )
+
+
+_NOT_TAKEN = ("method", "dataset", "run", "search", "paired", "last", "best_of", "wide")
+
+
+def _check_options(reading: Reading) -> None:
+    """Refuse options that say what columns are, where the export says it."""
+    if given := next((name for name in _NOT_TAKEN if getattr(reading, name)), None):
+        raise ScoresError(
+            f"--{given.replace('_', '-')}: `reproduce export runs` wrote this table, whose columns say what a row is; "
+            f"leave the option out, or the columns {listed(sorted(OURS))}"
+        )
+    if reading.scale not in (None, "fractions"):
+        raise ScoresError(f"--scale {reading.scale}: scores of an export are fractions of 1; leave the option out")
+
+
+def _fill_runs(places: pd.DataFrame, asked: pd.Series) -> tuple[str, ...]:
+    """Number a user's own runs where nothing does; beside an experiment they are of one search if none is named."""
+    ours = places["planned"] != ""
+    several = (places[ours].groupby(["experiment", "method"])["search"].nunique() > 1).any()
+    exported = {*zip(places.loc[ours, "dataset"], places.loc[ours, "method"], strict=True)}
+    said = []
+    for (dataset, method), rows in places.groupby(["dataset", "method"], sort=False):
+        if (dataset, method) in exported:
+            continue
+        if (rows["run"] == "").all():
+            places.loc[rows.index, "run"] = [str(number) for number in range(1, len(rows) + 1)]
+        if asked[rows.index].all() and (rows["search"] == "").all():
+            places.loc[rows.index, "search"] = "1"
+            if several:
+                said.append(
+                    f"{method} names no search, so its {counted(len(rows), 'run')} count as those of one; fill in "
+                    "search if they are of several."
+                )
+    return tuple(said)
 
 
 def is_score(column: pd.Series) -> bool:

@@ -10,17 +10,20 @@ import pandas as pd
 
 from results.records.account import Account, account_of
 from results.records.columns import (
+    LOWER,
+    SCALE,
     Reading,
     ScoreScale,
     ScoresError,
     means_lower,
     melted,
     numbers_of,
+    spelling,
     texts_of,
     tidy,
     with_spreads,
 )
-from results.records.frame import EXPERIMENT, PLANNED, QUESTION
+from results.records.frame import OURS
 from results.records.read_export import read_export
 from results.records.row_checks import check_columns, check_repeats, merged_datasets, take_rows, without_copied_datasets
 from results.records.score_scale import scaled
@@ -36,7 +39,7 @@ def read_scores(table: pd.DataFrame, reading: Reading | None = None) -> ReadScor
     """
     reading = reading or Reading()
     table = tidy(table)
-    if {QUESTION, PLANNED, EXPERIMENT} <= {*table.columns}:
+    if {*table.columns} >= OURS:
         return read_export(table, reading)
     table = with_spreads(table)
     table = melted(table) if reading.wide else table
@@ -54,7 +57,7 @@ def read_scores(table: pd.DataFrame, reading: Reading | None = None) -> ReadScor
     lower = _direction(found)
     left_out = left_out_rows(long, found.score)
     check_texts(long, found.score)
-    given = reading.scale or next((one for one in get_args(ScoreScale) if one == found.declared("scale")), None)
+    given = reading.scale or next((one for one in get_args(ScoreScale) if one == found.declared(SCALE)), None)
     long, scale = scaled(long, found.score, given, lower=lower)
     repeats, column = _what_repeats(found, long[long["name"] == found.score])
     folds = places["fold"].nunique() if repeats == "fold" else 0
@@ -65,13 +68,13 @@ def read_scores(table: pd.DataFrame, reading: Reading | None = None) -> ReadScor
         found.score,
         scale,
         tuple(dict.fromkeys(long["name"])),
-        repeats,
-        column,
-        folds,
-        lower,
-        tuple(name for name in found.unread if name not in set(long["name"])),
-        tuple(found.said),
-        left_out,
+        repeats=repeats,
+        column=column,
+        folds=folds,
+        lower_is_better=lower,
+        unread=tuple(name for name in found.unread if name not in set(long["name"])),
+        said=tuple(found.said),
+        left_out=left_out,
     )
 
 
@@ -104,13 +107,15 @@ def _places(found: Account) -> pd.DataFrame:
 
 
 def _check_spelling(places: pd.DataFrame) -> None:
-    """Refuse two spellings of one method that differ in blanks or case only."""
+    """Refuse two spellings of one method that differ in blanks, dashes or case only."""
     seen: dict[str, tuple[str, int]] = {}
     first = places.drop_duplicates("method")
     for method, row in zip(first["method"], first["row"], strict=True):
-        other, at = seen.setdefault("".join(method.split()).casefold(), (method, row))
+        other, at = seen.setdefault(spelling(method), (method, row))
         if other != method:
-            raise ScoresError(f"rows {at} and {row}: {other!r} and {method!r} differ in blanks or case only; write one")
+            raise ScoresError(
+                f"rows {at} and {row}: {other!r} and {method!r} differ in blanks, dashes or case only; write one"
+            )
 
 
 def _long(found: Account, places: pd.DataFrame) -> pd.DataFrame:
@@ -142,7 +147,7 @@ def _direction(found: Account) -> bool:
     """Whether a lower score is better; a name that says so is asked about."""
     if found.reading.lower_is_better is not None:
         return found.reading.lower_is_better
-    if said := found.declared("lower_is_better"):
+    if said := found.declared(LOWER):
         return said in ("true", "1", "yes")
     if means_lower(found.score):
         raise ScoresError(

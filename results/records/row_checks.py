@@ -5,6 +5,7 @@ search) are no repeats of each other.
 """
 
 import math
+import re
 from collections import Counter
 
 import numpy as np
@@ -13,11 +14,14 @@ import pandas as pd
 from results.records.account import Account, rows_words
 from results.records.columns import (
     COUNTERS,
-    DECLARED,
+    DONE,
+    FAILED,
+    LOWER,
     NOTES,
     REPEAT,
     ROW,
     RUN,
+    SCALE,
     STATE,
     SWEEP,
     ScoresError,
@@ -25,10 +29,10 @@ from results.records.columns import (
     means_lower,
     numbered,
     numbers_of,
-    plain,
+    spelling,
     texts_of,
 )
-from results.wording import counted
+from results.wording import capitalized, counted
 
 
 def take_rows(found: Account) -> None:
@@ -46,6 +50,12 @@ def take_rows(found: Account) -> None:
         falls = best and _falls(found, column)
         order = (-own if falls else own).fillna(-np.inf)
         groups = found.keys(found.method, found.dataset, *names, found.metric)
+        lacking = own.isna().groupby(groups, sort=False).transform("all")
+        if lacking.any():
+            raise ScoresError(
+                f"{option} {column}: {rows_words(found.table.index[lacking])} have no number in it, nor has another "
+                f"row of their {found.search if best else 'run'}; fill it in, or leave them out"
+            )
         last = found.table.index[order == order.groupby(groups, sort=False).transform("max")]
         again = pd.concat([group[last] for group in groups], axis=1).duplicated(keep=False)
         if not best and again.any():
@@ -56,13 +66,17 @@ def take_rows(found: Account) -> None:
             )
         kept = found.table.loc[order.groupby(groups, sort=False).idxmax()].sort_index()
         said = f"The last {column} of each run is taken"
+        tied = ""
         if best:
             found.chosen, found.runs, found.block, found.fold = True, (), "", ""
+            if again.any():
+                rows = capitalized(rows_words(again[again].index))
+                tied = f" {rows} tie for it: the first of each {found.search} counts."
             said = f"Of each {found.search} the trial with the {'lowest' if falls else 'highest'} {column} is taken"
             if column == found.score:
                 said += ", the compared score itself: such scores are too good, the more so the more trials there are"
         found.explained.add(column)
-        found.said.append(f"{said} ({len(kept):,} of {counted(len(found.table), 'row')}).")
+        found.said.append(f"{said} ({len(kept):,} of {counted(len(found.table), 'row')}).{tied}")
         found.table = kept
 
 
@@ -77,7 +91,8 @@ def check_columns(found: Account) -> None:
     """Refuse columns that vary within a method and are neither repeats nor scores."""
     table, known = found.of_score(), {*found.claimed, *found.explained, found.score, found.metric}
     known |= {found.by_name["value"]} if found.metric else set()
-    free = [name for name in table.columns if name not in known and name.casefold() not in (*STATE, *DECLARED)]
+    known |= {LOWER, SCALE, *(name for name in table.columns if name.casefold() in STATE and _are_states(table[name]))}
+    free = [name for name in table.columns if name not in known]
     found.unread = tuple(free)
     if found.chosen:
         return
@@ -96,10 +111,23 @@ def check_columns(found: Account) -> None:
         )
 
 
+_DATE = r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}"
+
+
+def _are_states(column: pd.Series) -> bool:
+    """Whether a column has the states of a tracker, not those of a country."""
+    return set(texts_of(column).str.casefold().str.removeprefix("trialstate.")) <= {*DONE, *FAILED, ""}
+
+
 def _is_unexplained(found: Account, name: str, cells: pd.Series) -> bool:
     """Whether a column that varies within methods tells rows apart, and is no note and no score that was measured."""
     low = name.casefold()
-    if NOTES.match(name) or low in (*RUN, *REPEAT) or (low == SWEEP and (cells == "").any()):
+    if (
+        NOTES.match(name)
+        or cells[cells != ""].str.match(_DATE).all()
+        or low in (*RUN, *REPEAT)
+        or (low == SWEEP and (cells == "").any())
+    ):
         return False
     if low == SWEEP or is_setting(name):
         return True
@@ -175,27 +203,41 @@ def _count_copies_once(found: Account, cells: pd.DataFrame) -> None:
     found.table = found.table.drop(gone)
 
 
+_SUMMARIES = re.compile(
+    r"(the )?(average|avg|mean|median|overall|total|sum|wins?|losses|ties)([ _./-]*(rank|score|accuracy|acc|result)s?)?"
+    r"|ranks?|scores?",
+    re.IGNORECASE,
+)
+"""What a row that sums up the others is called."""
+
+
 def merged_datasets(found: Account) -> pd.Series:
-    """Return the dataset of each row: one for spellings that differ in case or blanks only and hold no two numbers.
+    """Return the dataset of each row: one for spellings that differ in little and hold no two numbers.
 
     Raises:
         ScoresError: Nothing tells whether two spellings are one dataset.
     """
     (raw,) = found.keys(found.dataset)
+    if summary := next((name for name in raw.unique() if _SUMMARIES.fullmatch(name)), ""):
+        raise ScoresError(
+            f"row {raw.index[raw == summary][0]}: {found.dataset} {summary!r} reads as a summary of the other rows; "
+            "leave it out, or write another name"
+        )
     spellings: dict[str, list[str]] = {}
     for name in raw.unique():
-        spellings.setdefault("".join(plain(name).split()).casefold(), []).append(name)
+        spellings.setdefault(spelling(name), []).append(name)
     keys = pd.concat(found.keys(found.method, *found.repeats, found.metric), axis=1).apply(tuple, axis=1)
     for first, *others in spellings.values():
         for other in others:
             both = f"{first!r} and {other!r}"
             if not found.repeats:
                 raise ScoresError(
-                    f"{found.dataset} {both} differ in case or blanks only; write one name, or two that differ more"
+                    f"{found.dataset} {both} differ in blanks, dashes or case only; write one name, or two that differ "
+                    "more"
                 )
             if set(keys[raw == first]) & set(keys[raw == other]):
                 found.said.append(
-                    f"Two datasets, {both}, differ in case or blanks only: if they are one, write one name."
+                    f"Two datasets, {both}, differ in blanks, dashes or case only: if they are one, write one name."
                 )
             else:
                 raw = raw.replace(other, first)

@@ -47,7 +47,8 @@ def _scale_of_asked(own: pd.DataFrame, name: str, given: ScoreScale | None, *, l
         _refuse_outside(own, name, scale)
         return scale
     _refuse_outside(own, name, None)
-    low = own["value"].between(0, 1).groupby([own["dataset"], own["method"]], sort=False).all()
+    known = own[own["value"] != 0] if (own["value"] != 0).any() else own  # 0 is 0 in every scale.
+    low = known["value"].between(0, 1).groupby([known["dataset"], known["method"]], sort=False).all()
     if low.all():
         if lower:
             raise ScoresError(
@@ -56,7 +57,7 @@ def _scale_of_asked(own: pd.DataFrame, name: str, given: ScoreScale | None, *, l
         return "fractions"
     if low.any():
         (one, other) = (low[low == of].index[0] for of in (True, False))
-        rows = [own[(own["dataset"] == d) & (own["method"] == m)].iloc[0] for d, m in (one, other)]
+        rows = [known[(known["dataset"] == d) & (known["method"] == m)].iloc[0] for d, m in (one, other)]
         raise ScoresError(
             f"rows {rows[0]['row']} and {rows[1]['row']}: {name!r} has {rows[0]['value']:g} of {_of(one)} and "
             f"{rows[1]['value']:g} of {_of(other)}, fractions beside percent; write all in one scale, or say with "
@@ -72,7 +73,8 @@ def _of(key: tuple[str, str]) -> str:
 
 def _refuse_mixed_rows(own: pd.DataFrame, name: str) -> None:
     """Refuse a fraction among percentages of a method: a hundred times it lies among the others."""
-    for _, rows in own.groupby(["dataset", "method"], sort=False):
+    fractions = own.loc[own["value"] <= 1, ["dataset", "method"]].drop_duplicates()
+    for _, rows in own.merge(fractions).groupby(["dataset", "method"], sort=False):
         low = rows[rows["value"] <= 1]
         high = rows.loc[rows["value"] > 1, "value"]
         among = low[(100 * low["value"]).between(0.8 * high.min(), 1.2 * high.max())]
@@ -92,5 +94,7 @@ def _refuse_outside(own: pd.DataFrame, name: str, given: ScoreScale | None) -> N
     row, value = outside.iloc[0]["row"], outside.iloc[0]["value"]
     if np.isinf(value):
         raise ScoresError(f"row {row}: {value} in {name!r} is no score; write the number, or leave the cell empty")
-    remedy = "" if given else "; if the scores are no percentages, add --scale points"
+    remedy = "; if the scores are no percentages, add --scale points"
+    if given:
+        remedy = "; write fractions of 1" if given == "fractions" else ""
     raise ScoresError(f"row {row}: {value:g} in {name!r} is not within 0 and {high:g}{remedy}")

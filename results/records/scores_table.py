@@ -32,6 +32,7 @@ class ReadScores:
         column: The column that says so, such as the one of the blocks.
         folds: Number of folds of each repeat.
         lower_is_better: Whether a lower score is better.
+        exported: Whether `reproduce export runs` wrote the table.
         unread: Columns that were not read.
         said: What was left out or merged, in sentences.
         left_out: Numbers of the rows without the compared score, by dataset and method.
@@ -45,14 +46,10 @@ class ReadScores:
     column: str = ""
     folds: int = 0
     lower_is_better: bool = False
+    exported: bool = False
     unread: tuple[str, ...] = ()
     said: tuple[str, ...] = ()
     left_out: dict[tuple[str, str], list[int]] = field(default_factory=dict)
-
-    @property
-    def exported(self) -> bool:
-        """Whether `reproduce export runs` wrote the table."""
-        return bool((self.frame["question"] != "").any())
 
     @property
     def metric(self) -> str:

@@ -16,6 +16,9 @@ from results.values import AMOUNT, FREE, UNNAMED, Record, fingerprint_of, flat, 
 MOST_REPRODUCTIONS = 1000
 """A larger number is a slip of the keyboard, and its trainings could not even be listed."""
 
+MEANT_OTHERWISE = ("all", "best")
+"""What `compare` can name beside a method."""
+
 CARD_FILES = (".yaml", ".yml")
 
 Title = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
@@ -161,10 +164,12 @@ class Experiment(Record):
 
     @model_validator(mode="after")
     def _settings_have_an_effect(self) -> Self:
+        if taken := [key for key in self.rows if key in MEANT_OTHERWISE]:
+            raise ValueError(f"{taken[0]}: 'compare: {taken[0]}' has another meaning; choose another key for the row")
         _check_trunk(self.dataset.name, self.conditions.trunk)
         if self.search.network_lr is not None and self.proxies is not None:
             raise ValueError("search: network_lr has no fixed rate for proxies: lr_multiplier to multiply; remove one")
-        if self.primary is not None and self.primary.compare not in ("all", "best", *self.rows):
+        if self.primary is not None and self.primary.compare not in (*MEANT_OTHERWISE, *self.rows):
             raise ValueError(
                 f"primary: compare: {self.primary.compare} is no method of this experiment; add it, or use all, best, "
                 f"or one of {', '.join(self.rows)}"

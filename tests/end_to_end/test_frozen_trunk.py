@@ -41,7 +41,8 @@ def frozen(folder, say):
     """The finished run with the frozen trunk, which is made by the first test that needs it."""
     if not (folder / "runs" / "tables" / "frozen.csv").exists():
         planned = say("plan", "frozen.yaml", "--workers", 1, "--rate", 1000)
-        assert "of training at 1000 a second, 1 at a time" in planned.out, planned.err
+        assert "(1,000 images) a second of one training" in planned.out, planned.err
+        assert "the features of the frozen trunk are computed once before, which is not counted" in planned.out
         assert not list((folder / "runs").glob("cache/features-*")), "a plan computes no features"
         said = refused(say("run", "frozen.yaml", "--set", "embedding_size=40", "--device", "cpu"))
         assert "a fold has only 24 training images, which have at most 23 principal components" in said

@@ -181,7 +181,7 @@ def test_no_table_is_clipped_on_a_screen_and_none_breaks_words_on_a_telephone(vi
     assert [table for table in tables if table["broken"]] == []
     wider = [table for table in tables if table["inner"] > table["outer"]]
     assert all(table["scrolls"] for table in wider)
-    assert width < 1280 or wider == []
+    assert width < 800 or wider == []
 
 
 LUMINANCE = """selector => {

@@ -5,7 +5,7 @@ import pytest
 
 from reproduce.outputs.find_runs import find_runs
 from results.store.store import Store
-from tests.support.command_line import score_in
+from tests.support.command_line import TINY, refused, score_in
 from tests.support.image_folders import paint
 
 EXPERIMENT = """\
@@ -57,3 +57,28 @@ def test_what_is_written_is_read_back(say, tmp_path, kind):
         assert ("8 queries are searched for among 16 others" in checked.out) == (kind == "files")
         half = score_in(say("evaluate", "features", "--data", "embedded", "--split", "mlrc"), "map_at_r")
         assert half == pytest.approx(100 * scores("half", "features", "embedded").map_at_r, abs=0.006)
+
+
+@pytest.mark.slow
+def test_methods_that_two_machines_trained_stand_in_one_table(say, tmp_path, monkeypatch):
+    """As docs/gpu_and_clusters.md splits an experiment: by methods, with a store on each machine."""
+    for machine, method in (("first", "untrained"), ("second", "contrastive")):
+        (tmp_path / machine).mkdir()
+        (tmp_path / machine / "tiny.yaml").write_text(TINY)
+        monkeypatch.chdir(tmp_path / machine)
+        say("run", "tiny.yaml", "--methods", method, "--workers", "1").done()
+        say("store", "export", f"{machine}.zip").done()
+    monkeypatch.chdir(tmp_path / "first")
+    assert "6 trainings, 1 run" in say("store", "import", "../second/second.zip").done().out
+    whole = say("run", "tiny.yaml", "--methods", "untrained,contrastive", "--workers", "1").done().out
+    assert "0 trainings made" in whole
+    assert "8 found in the store" in whole
+    assert "Untrained trunk" in say("table", "tiny", "--what", "differences", "--format", "markdown").done().out
+
+
+@pytest.mark.parametrize("form", ["latex", "markdown"])
+def test_a_table_of_pairs_of_one_method_is_refused(say, tmp_path, form):
+    (tmp_path / "tiny.yaml").write_text(TINY)
+    say("run", "tiny.yaml", "--methods", "untrained", "--workers", "1").done()
+    said = refused(say("table", "tiny", "--what", "differences", "--format", form))
+    assert "fewer than two methods are compared, so there is no table of pairs" in said

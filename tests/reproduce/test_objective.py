@@ -1,6 +1,7 @@
 """The objective for a study of one's own: its trials are trainings of the suite, kept in the store."""
 
 import multiprocessing
+import pickle
 import re
 import subprocess
 import sys
@@ -201,3 +202,8 @@ def test_a_program_without_a_guard_trains_in_further_processes_and_several_trial
     command = [sys.executable, "search.py"]
     done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "[2, 2]\n"), done.stderr
+
+
+def test_an_objective_is_not_pickled(objective):
+    with pytest.raises(InputError, match=r"^an Objective cannot be pickled; make one in each process"):
+        pickle.dumps(objective())

@@ -224,7 +224,7 @@ def test_a_file_of_ones_own_is_named_by_its_content(world, tmp_path):
         ({"conv.bias": ...}, "1 key is missing and 0 are unknown or of another shape, the first is conv.bias"),
         ({"c9.bias": torch.ones(1)}, "0 keys are missing and 1 is unknown or of another shape, the first is c9.bias"),
         ({"norm.weight": torch.zeros(1, 4)}, "the first is norm.weight"),
-        ({"conv.bias": torch.full((4,), torch.nan)}, "hold values that are no finite numbers (conv.bias)"),
+        ({"conv.bias": torch.full((4,), torch.nan)}, "holds values that are no finite numbers (conv.bias)"),
         ([], "contains a list, not weights by name"),
         (None, "not a readable file of PyTorch weights"),
     ],

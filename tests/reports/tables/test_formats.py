@@ -17,6 +17,7 @@ from reports.published.join import join, published_layout
 from reports.tables.differences import differences
 from reports.tables.formats import WRITERS, escape_latex, to_csv, to_html, to_json, to_latex, to_markdown
 from reports.tables.method_tables import costs, hyperparameters, peeking_table
+from reports.tables.result_table import table_of
 from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Table, cell_text, chosen
 from results.findings.experiment import answer_of
 from results.published.claims import shipped_claims
@@ -143,6 +144,13 @@ def test_a_label_is_given_or_made_of_the_title_and_the_packages_are_named():
     assert text.startswith("% Needs ")
     needed = re.findall(r"\\usepackage(?:\[.*?\])?{(\w+)}", text.splitlines()[0])
     assert needed == re.findall(r"\\usepackage(?:\[.*?\])?{(\w+)}", DOCUMENT)
+
+
+def test_a_latex_table_names_columns_of_its_own_that_are_fewer():
+    for draw in (table_of, differences):
+        table = draw(answer_of(MeasuredExperiment.kept("quickstart")))
+        wanted = re.search(r"Too wide\? Take fewer columns: --columns (.+)", to_latex(table))[1].split(",")
+        assert 0 < len(chosen(table, wanted, ()).columns) < len(table.columns)
 
 
 def test_latex_leaves_letters_as_they_are_and_sets_signs():

@@ -169,3 +169,14 @@ def test_epochs_are_counted_in_passes_where_an_epoch_is_a_pass(tmp_path):
     trainings = [some_result(spec, best_iteration=epochs * steps) for epochs in (2, 4, 5)]
     trainings.append(some_result(spec, stopped_by="nan"))
     assert checkpoint_epochs(trainings, dataset) == [2, 4, 5]
+
+
+def test_a_network_that_torch_cannot_export_is_refused_before_it_is_trained(finished, say, tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise RuntimeError("data-dependent\nmore")
+
+    monkeypatch.setattr(torch.export, "export", refuse)
+    monkeypatch.setattr("reproduce.outputs.export_models.fit", lambda *_, **__: pytest.fail("trained"))
+    answer = say("fit", "mine", *ROOM, "--to", str(tmp_path / "model"))
+    assert (answer.code, answer.err.count("\n")) == (2, 1)
+    assert "torch cannot export this model for any number of inputs (data-dependent)" in answer.err

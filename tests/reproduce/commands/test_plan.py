@@ -2,34 +2,12 @@
 
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import pytest
 
-from reproduce.commands.plan import MethodPlan, show_plan
 from reproduce.storage import open_store, storage_paths
 from results.wording import in_words
 from tests.support.command_line import TINY, environment, refused
-from tests.support.experiment_files import load_experiment
-
-
-@pytest.fixture
-def shown(capsys):
-    def show(*in_store, rate=None, workers=1, racing=False):
-        plans = [MethodPlan("Triplet", 5, number, steps=100, images=1000) for number in in_store]
-        experiment = load_experiment("quickstart", {"search.racing": racing})
-        show_plan(plans, rate, workers, SimpleNamespace(name="n", experiment=experiment))
-        return capsys.readouterr().out
-
-    return show
-
-
-def test_the_time_comes_from_the_rate_and_else_from_the_run(shown):
-    assert "\n5 trainings, 0 in the store, 5 to do" in shown(0)
-    assert "at most 8 min of training at 10 a second, 1 at a time" in shown(0, rate=10.0)
-    assert "at most 12 min of training at 5 a second, 2 at a time" in shown(0, 3, rate=5.0, workers=2)
-    assert "5 trainings, 5 in the store; nothing is left to do" in shown(5, rate=10.0)
-    assert "at most 10 trainings, 3 in the store, 7 to do" in shown(0, 3, racing=True)
 
 
 @pytest.mark.parametrize(
@@ -95,3 +73,48 @@ def test_a_plan_names_what_a_run_needs(plan):
     # A network of 10.3 million numbers of four bytes, 10 reproductions of four folds.
     assert "1.6 GB of disk for 40 checkpoints" in text
     assert "needs" not in plan("tiny.yaml")
+
+
+def test_hours_come_from_records_from_the_user_or_from_this_machine(plan, say, tmp_path):
+    """Expected and at most, by stage and in all, with the records that say it; steps and images a second together."""
+    once = ("--device", "cpu", "--workers", "2")
+    text = plan("quickstart", *once)
+    assert "method ┃ search ┃ reproductions ┃ tests ┃ in all ┃ at most" in text
+    assert "at most 368 trainings, 0 in the store, 368 to do, 279 expected" in text
+    assert "expected 4 min, at most 6 min, with 2 trainings at a time; 0.14 CPU-hours, at most 0.19" in text
+    assert "no training is expected to stop early" in text
+    assert "racing leaves 67 to 78 % of the folds, as in results/measured/reality_check_glyphs.zip" in text
+    assert "steps (3,196 to 3,530 images) a second of one training, from results/measured/quickstart.json.xz" in text
+    given = plan("quickstart", "--rate", "320", *once)
+    assert "speed: 10 steps (320 images) a second of one training, from --rate" in given
+    # 352 trainings of 200 steps, 10 a second, two at a time; 8 runs are tested with four models on 1,498 images.
+    assert "at most 1 h, with 2 trainings at a time; " in given
+    assert "hours of training" in given
+    refused(say("plan", "quickstart", "--measure", "--rate", "3"), "leave out --rate and --gpus")
+
+
+def test_a_plan_for_gpus_needs_none(plan):
+    text = plan("mlrc_cub200", "--gpus", "8", "--methods", "untrained,contrastive")
+    assert "with 32 trainings at a time on 8 GPUs; " in text
+    assert "GPU-hours, at most " in text
+    assert "from results/measured/bench_gpu.json (NVIDIA H100 80GB HBM3, 4 at a time)" in text
+    early = "results/measured/mlrc_frozen_cub200_random_start_subset.json.xz (an embedder on features)"
+    assert f"early stopping leaves 6.1 % of the steps, as in {early}" in text
+    assert "More at a time change nothing: the trials of one search of Contrastive follow one another" in text
+
+
+def test_what_no_record_knows_is_not_expected(plan):
+    text = plan("tiny.yaml", "--device", "cpu")
+    assert "no kept record has the speed on this kind of machine; `plan --measure` measures it" in text
+    assert "expected 0 s" not in text
+    longer = plan("tiny.yaml", "--device", "cpu", "--set", "training.max_epochs=500")
+    assert "no kept record says where early stopping ends such trainings, so all their steps are expected" in longer
+
+
+@pytest.mark.slow
+def test_a_plan_measures_this_machine(plan, tmp_path):
+    text = plan("tiny.yaml", "--measure", "--workers", "1", "--device", "cpu")
+    assert "measuring 20 steps of each method, 1 training at a time on cpu" in text
+    assert "a second of one training, from 20 steps on this machine" in text
+    assert " CPU-hours, at most " in text
+    assert not (tmp_path / "runs" / "store.sqlite").exists()

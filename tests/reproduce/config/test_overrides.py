@@ -113,6 +113,11 @@ def test_a_card_from_a_file_is_compared_by_its_key_in_files_and_options(tmp_path
     [
         ("my_los", {}, "primary: compare: my_los is no method of this experiment; add it, or use all, best, or"),
         ("my_loss.yaml", {}, "or one of triplet, my_loss, wide"),
+        (
+            None,
+            {"variants": [{"of": "triplet", "key": "best", "title": "Best", "set": {}}]},
+            "best: 'compare: best' has another meaning; choose another key for the row",
+        ),
         (None, {"primary": {"compare": "wide"}, "with": {"wide": {"embedding_size": 64}}}, "conditions of its own"),
     ],
 )

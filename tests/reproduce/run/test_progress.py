@@ -6,9 +6,14 @@ import pytest
 from rich.console import Console
 
 from protocols.jobs import TrainJob
+from protocols.study import Study
+from reproduce.run.expected import RowLeft, TimeLeft
 from reproduce.run.progress import Bars, RunProgress
+from results.answer.durations import Rate
+from results.spec.plan import PlannedRow
+from results.spec.search_settings import SearchSettings
 from tests.support.sample_records import evaluation_of, some_result, some_run
-from tests.support.small_setup import TRIPLET, small_setup
+from tests.support.small_setup import TRIPLET, UNTRAINED, small_setup
 
 
 def shown(progress):
@@ -31,35 +36,47 @@ def test_the_best_fold_stands_beside_the_untrained_value(tmp_path):
     assert "1/4" in text
 
 
-def test_the_time_left_is_that_of_what_is_still_to_do(tmp_path):
-    """Neither what the store has, nor what racing takes away, nor methods without a loss count or change the speed."""
+def test_the_time_left_is_the_plans_until_trainings_say_how_fast_they_are(tmp_path):
+    """Neither what the store has, nor what racing takes away, counts; methods without a loss take almost no time."""
     setup, now = small_setup(tmp_path), [0.0]
     specs = [spec for trial in range(4) for spec in setup.fold_specs(TRIPLET, f"trial {trial}", trial)]
     assert len(specs) == 8
     console, left = Console(file=io.StringIO(), width=200, get_time=lambda: now[0]), [len(specs)]
     titles, counts = {"triplet": "Triplet", "pca": "PCA"}, {"pca": 40}
-    progress = RunProgress(lambda key: counts.get(key, left[0]), titles, setup.folds, {"pca"}, console)
+    rows = {"triplet": row_left(setup, TRIPLET, 8, 50.0), "pca": row_left(setup, UNTRAINED, 40, None)}
+    time_left = TimeLeft(rows, workers=1, known_after=2)
+    progress = RunProgress(lambda key: counts.get(key, left[0]), titles, setup.folds, time_left, console)
+    said = []
     for number, spec in enumerate(specs[:6]):
         now[0] += 0 if number < 3 else 100
         left[0] = 8 if number < 5 else 7
         progress.job_done("triplet", TrainJob(spec), some_result(spec), from_store=number < 3)
+        said.append(progress.tasks[0].fields["left"])
     for spec, stored in zip(specs[6:], (True, False), strict=True):
         progress.job_done("pca", TrainJob(spec), some_result(spec), from_store=stored)
     assert (progress.made.total(), progress.found.total()) == (4, 4)
-    assert progress.tasks[0].time_remaining == pytest.approx(100)
-    assert "3/4" in shown(progress)
+    # The record's 50 s a training, until two trainings of this run have taken 100 s each.
+    assert said[3:] == ["time left 3 min", "time left 5 min", "time left 2 min"]
+    assert "4/43" in shown(progress)
     assert "6 of 7 trainings" in shown(progress)
 
 
-def test_methods_without_a_loss_are_counted_where_there_is_no_other(tmp_path):
-    setup, now = small_setup(tmp_path), [0.0]
-    console = Console(file=io.StringIO(), width=200, get_time=lambda: now[0])
-    progress = RunProgress(lambda _: 8, {"lda": "LDA"}, setup.folds, {"lda"}, console)
-    for trial in range(3):
-        for spec in setup.fold_specs(TRIPLET, f"trial {trial}", trial):
-            now[0] += 10
-            progress.job_done("lda", TrainJob(spec), some_result(spec), from_store=False)
-    assert progress.tasks[0].time_remaining == pytest.approx(20)
+def test_nothing_is_expected_without_a_speed_until_trainings_say_it(tmp_path):
+    setup = small_setup(tmp_path)
+    time_left = TimeLeft({"triplet": row_left(setup, TRIPLET, 8, None)}, workers=1, known_after=1)
+    assert time_left.seconds({"triplet": 8}, {}, 0.0) is None
+    time_left.made("triplet", "search")
+    assert time_left.seconds({"triplet": 8}, {("triplet", "search"): 1}, 10.0) == pytest.approx(70.0)
+
+
+def row_left(setup, method, trainings, seconds):
+    """A row whose search has so many trainings, each of so many seconds; None for a speed that is not known."""
+    row = PlannedRow(key=method.name, title=method.name, method=method)
+    steps = 0 if method.loss is None else setup.conditions.training.max_epochs
+    planned = {"search": trainings, "reproductions": 0, "tests": 0}
+    rate = None if seconds is None else Rate(seconds / steps, "a test")
+    nothing = dict.fromkeys(planned, 0)
+    return RowLeft(Study(row, setup, SearchSettings(trials=1)), planned, nothing, steps, (0, 0), rate)
 
 
 def test_a_log_has_a_line_per_choice_of_an_epoch_and_per_whole_run(tmp_path):

@@ -118,6 +118,10 @@ def test_own_rows_beside_an_export_join_the_experiment_of_their_dataset():
     assert found.question.unit == own.question.unit
     assert found.question.methods["mine"].runs == own.question.methods[table["method"].iloc[0]].runs
     assert found.pair("mine", table["method"].iloc[0]).difference == 0
+    elsewhere = audit(pd.concat([table, mine.drop(columns="search").assign(dataset="cars")], ignore_index=True))
+    assert elsewhere.answers["cars"].question.unit == "run", "rows on another dataset are a table of their own"
+    bare = only(audit(pd.concat([table, mine.drop(columns=["search", "run"])], ignore_index=True)))
+    assert bare.values["mine"].units == found.values["mine"].units, "neither searches nor runs have to be numbered"
     other = table.assign(experiment_fingerprint="e" * 32)
     with pytest.raises(ScoresError, match=r"has 2 experiments; write in experiment_fingerprint which one they join"):
         audit(pd.concat([table, other, mine], ignore_index=True))
@@ -126,6 +130,27 @@ def test_own_rows_beside_an_export_join_the_experiment_of_their_dataset():
         ScoresError, match="is not as `reproduce export runs` wrote it; export again, or leave both out"
     ):
         audit(broken)
+
+
+def test_own_rows_without_a_search_are_runs_of_one_search_beside_several():
+    _, table = exported("pfml_glyphs")
+    known = table["method"].iloc[0]
+    mine = table[table["method"] == known].assign(method="mine")[["method", "dataset", "concatenated_map_at_r"]]
+    found = only(audit(pd.concat([table, mine], ignore_index=True)))
+    assert found.question.methods["mine"].searches == 1
+    assert found.pair(found.question.compare, "mine").untested == "single runs"
+    assert any(text.startswith("mine names no search, so its 6 runs count as those of one;") for text in texts(found))
+    assert found.claims == only(audit(table)).claims
+    for empty in ({"reproduce_question": "", "reproduce_planned": ""}, {}):
+        alone = table.assign(**empty) if empty else table.drop(columns=["reproduce_question", "reproduce_planned"])
+        assert only(audit(alone)).question.unit == "search", "an export without its question is a table"
+    with pytest.raises(ScoresError, match="--paired: `reproduce export runs` wrote this table"):
+        audit(table, Reading(paired="run"))
+    assert only(audit(table, Reading(lower_is_better=True))).question.lower_is_better
+    assert list(only(audit(table, Reading(where=(("method", known),)))).values) == [known]
+    lost = table.assign(search=[pd.NA, *table["search"].iloc[1:]])
+    with pytest.raises(ScoresError, match="row 0: there is no search in 'search'"):
+        audit(lost)
 
 
 def test_without_searches_the_answer_is_about_settings_and_every_claim_has_its_break_even():
@@ -268,7 +293,7 @@ def test_of_several_columns_of_numbers_one_is_named_and_the_others_are_not_read(
         (RUNS + "A,4,inf\n", "row 8: inf in 'P@1' is no score"),
         (RUNS + "A,4,-1\n", "row 8: -1 in 'P@1' is not within 0 and 100"),
         (RUNS + "A,2,71.8\n", "rows 3 and 8 are both method A, run 2"),
-        (RUNS + "a ,4,71.9\n", "rows 2 and 8: 'A' and 'a' differ in blanks or case only"),
+        (RUNS + "a ,4,71.9\n", "rows 2 and 8: 'A' and 'a' differ in blanks, dashes or case only"),
         (RUNS + ",4,71.9\n", "row 8: there is no method in 'method'"),
         ("method,search,P@1\nA,1,50\nA,,51\n", "row 3: there is no search in 'search'"),
         (

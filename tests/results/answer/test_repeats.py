@@ -175,6 +175,97 @@ def test_trials_of_a_study_give_the_best_one_of_each_as_a_search():
     assert any("the compared score itself: such scores are too good" in text for text in texts(own))
 
 
+def test_trials_that_tie_for_the_best_of_a_search_are_named_and_searches_without_a_score_refused():
+    trials = [(m, s, t, v, 60 + s + t) for m in "AB" for s in range(3) for t, v in enumerate((70, 71, 71))]
+    table = pd.DataFrame(trials, columns=["method", "study", "trial", "val", "test"])
+    reading = Reading(best_of="val", score="test")
+    assert any(
+        "Rows 1, 2, 4 and 9 more tie for it: the first of each study counts." in t for t in texts(one(table, reading))
+    )
+    alone = one(table[table["trial"] < 2], reading)
+    assert not any("tie for it" in text for text in texts(alone))
+    assert one(table, Reading(best_of="val", score="val")).question.score == "val"
+    lacking = table.assign(val=table["val"].where(table["study"] > 0))
+    with pytest.raises(ScoresError, match="rows 0, 1, 2 and 3 more have no number in it, nor has another row of their"):
+        audit(lacking, reading)
+
+
+def test_too_many_methods_for_all_pairs_are_refused_with_their_number():
+    many = pd.DataFrame([(f"m{i}", s, 50 + (i * s) % 7) for i in range(400) for s in range(3)])
+    many.columns = ["method", "seed", "accuracy"]
+    with pytest.raises(ValueError, match=r"400 methods are 79,800 pairs, more than 50,000; compare each with the best"):
+        audit(many)
+    assert len(one(many, compare="m1").pairs) == 399
+
+
+def test_rows_that_sum_up_others_are_no_datasets():
+    scores = "".join(f"d{n},{80 + n},{79 + n / 2}\n" for n in range(7))
+    with pytest.raises(ScoresError, match=r"row 9 \(A\): dataset 'Average_Rank' reads as a summary of the other rows"):
+        audit(table_of_text(f"dataset,A,B\n{scores}Average_Rank,1.2,1.8\n"), Reading(wide=True))
+    means = "".join(f"d{n},8{n}.1(0.5),79.2(0.4)\n" for n in range(7))
+    with pytest.raises(
+        ScoresError, match=r"row 9: '1\.2' in 'A' is no mean with its deviation, as the other rows have"
+    ):
+        audit(table_of_text(f"dataset,A,B\n{means}Wins,1.2,1.8\n"), Reading(wide=True))
+    starred = scores.replace("80,", "80 (5),")
+    with pytest.raises(
+        ScoresError, match=r"--wide: row 2: '80 \(5\)' in 'A' is no number; leave the row or the column"
+    ):
+        audit(table_of_text(f"dataset,A,B\n{starred}"), Reading(wide=True))
+    counted = table_of_text("dataset,A,B,#\n" + scores.replace("\n", ",6\n"))
+    assert list(one(counted, Reading(wide=True)).values) == ["A", "B"], "a column of counts is no method"
+
+
+def test_a_score_of_0_is_of_any_scale_and_names_stay_in_one_line():
+    table = table_of_text("method,dataset,acc\n" + "".join(f"{m},d{n},{10 * n}\n" for m in "AB" for n in range(7)))
+    assert audit(table).read.endswith("taken as percent (within 0 and 100).")
+    broken = table.rename(columns={"acc": "Arena Elo\n[April]"}).assign(other="3.5")
+    with pytest.raises(ScoresError, match=r"--score: Arena Elo \[April\], other"):
+        audit(broken)
+
+
+def test_names_that_only_look_different_are_one_or_refused():
+    table = kept("value_only.csv")
+    soft = table.assign(method=["ne\u00adt", "net\u200f", "net", *"BBB"])
+    assert [own.n for own in one(soft).values.values()] == [3, 3], "marks that nobody sees"
+    for other in ("a\u2011b", "a_b", "\uff21-b"):
+        with pytest.raises(ScoresError, match=r"'a-b' and .* differ in blanks, dashes or case only; write one"):
+            audit(table.assign(method=["a-b", other, "a-b", *"BBB"]))
+
+
+def test_columns_of_words_that_trackers_use_are_explained_too():
+    table = pd.concat([kept("value_only.csv").assign(state=state) for state in ("Ohio", "Utah")], ignore_index=True)
+    table["value"] = table["value"].astype(float).add(pd.Series([0] * 6 + [1, 2, 3] * 2))
+    with pytest.raises(ScoresError, match="state varies within A"):
+        audit(table)
+    words = kept("value_only.csv").assign(scale=["x", "x", "x", "y", "y", "y"], lower_is_better="hardly")
+    assert one(words).claims, "what is asked is taken from options, and from our own records"
+
+
+def test_a_difference_of_nothing_has_no_sign():
+    rows = [(m, f"d{d}", 70 + d + (m == "B") * (d > 5)) for m in "AB" for d in range(8)]
+    found = one(pd.DataFrame(rows, columns=["method", "dataset", "acc"]))
+    assert comparison_lines(found) == ["B is 0.0 (0.0 to 0.5) points above A: cannot tell"]
+
+
+def test_a_pivoted_frame_keeps_its_datasets_apart():
+    rows = [(d, m, s, 70 + 5 * (d == "y") + (m == "B") + s / 10) for d in "xy" for m in "AB" for s in range(4)]
+    table = pd.DataFrame(rows, columns=["dataset", "method", "seed", "acc"])
+    long = audit(table)
+    for columns in (["dataset", "method"], ["method", "dataset"]):
+        pivoted = audit(table.pivot_table(index="seed", columns=columns, values="acc"))
+        assert {d: found.claims for d, found in pivoted.answers.items()} == {
+            d: found.claims for d, found in long.answers.items()
+        }
+
+
+def test_times_and_remarks_of_a_log_are_no_settings():
+    log = kept("value_only.csv").assign(
+        utc=[f"2019-02-20T23:51:{n:02}" for n in (1, 1, 2, 3, 3, 4)], info=["", "no memory", ""] * 2
+    )
+    assert one(log).claims == {("B", "A")}
+
+
 def test_what_trackers_and_spreadsheets_write_is_read():
     crashed = one(kept("wandb.csv"), Reading(score="test/recall@1"))
     assert crashed.question.titles.keys() == {"contrastive", "proxy_anchor"}
@@ -291,7 +382,7 @@ def test_rows_and_datasets_that_are_there_twice_count_once():
     )
     found = audit(table_of_text(tasks))
     assert list(found.answers) == ["cub"]
-    assert "differ in case or blanks only" in found.read + " ".join(texts(found.answers["cub"]))
+    assert "differ in blanks, dashes or case only" in found.read + " ".join(texts(found.answers["cub"]))
     assert "birds holds the same numbers as cub" in found.read + " ".join(texts(found.answers["cub"]))
 
 
@@ -342,7 +433,7 @@ def test_frames_of_two_levels_and_names_in_the_index_are_read():
             "--last epoch: rows 3, 4 have the last one of their runs",
         ),
         ("method,acc\nA,70\nB,71\n", Reading(best_of="acc"), "name the column of the searches with --search"),
-        ("method,dataset,acc\nA,x,70\nA,X,71\nB,x,70\nB,X,7\n", Reading(), "differ in case or blanks only"),
+        ("method,dataset,acc\nA,x,70\nA,X,71\nB,x,70\nB,X,7\n", Reading(), "differ in blanks, dashes or case only"),
         ("method,State,acc\nA,crashed,70\nB,failed,71\n", Reading(), "no run is finished"),
     ],
 )
@@ -422,3 +513,28 @@ def test_a_sentence_for_a_paper_has_all_that_a_reader_needs():
     assert r"95 \% interval $-$0.35" in latex or r"95 \% interval $-0." in latex
     assert re.search(r"\$p = 0\.\d+\$", latex)
     assert "Nadeau and Bengio, 2003" in latex
+
+
+def test_numbers_near_zero_are_powers_in_latex_and_have_no_fixed_digits_in_sentences():
+    values = "".join(f"{m},{s},{v + s * 1e-8}\n" for m, v in (("a", 4e-6), ("b", 6e-6)) for s in range(5))
+    errors = table_of_text(f"method,seed,mse\n{values}")
+    found = one(errors, Reading(lower_is_better=True))
+    said = sentences(found, latex=True)[0]
+    assert r"a is better than b in mse by $2 \times 10^{-6}$ ($4.02 \times 10^{-6}$ against" in said
+    drawn = to_latex(table_of(found))
+    assert r"$\mathbf{4.02 \times 10^{-6} \pm" in drawn
+    assert not re.search(r"\de-\d", said + drawn)
+    single = errors.drop_duplicates("method")
+    given = audit(single, Reading(lower_is_better=True), deviation=1e-6)
+    assert any("The tests take the given 1e-06 as" in text for text in texts(only_answer(given)))
+    large = table_of_text(
+        "method,seed,rmse\n"
+        + "".join(f"{m},{s},{v + 300 * s}\n" for m, v in (("a", 9000), ("b", 30000)) for s in range(5))
+    )
+    (limit,) = [text for text in texts(one(large, Reading(lower_is_better=True))) if "varied by more than" in text]
+    assert "e+" not in limit
+
+
+def only_answer(found):
+    (answered,) = found.answers.values()
+    return answered

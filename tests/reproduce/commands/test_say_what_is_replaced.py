@@ -1,10 +1,10 @@
-"""The number of trainings before a run, and what its name leads to until then."""
+"""What the name of a run leads to until then."""
 
 from pathlib import Path
 
 import pytest
 
-from reproduce.commands.run import say_what_is_replaced, say_what_is_to_do
+from reproduce.commands.run import say_what_is_replaced
 from reproduce.run.session import Session, open_session
 from reproduce.storage import open_store, storage_paths
 from tests.support.experiment_files import load_experiment
@@ -21,11 +21,6 @@ def session(tmp_path: Path) -> Session:
     experiment = load_experiment("folder_tiny", overrides)
     where = storage_paths(str(tmp_path / "store.sqlite"))
     return open_session("folder_tiny", experiment, where, None)
-
-
-def test_a_run_says_how_much_is_to_do(session: Session, capsys) -> None:
-    say_what_is_to_do(session)
-    assert capsys.readouterr().out == "at most 204 trainings, 0 in the store, 204 to do\n"
 
 
 def test_a_run_says_if_its_name_leads_to_other_settings_until_now(session: Session, capsys) -> None:

@@ -1,0 +1,354 @@
+"""How long an experiment takes: its trainings and tests that are left, expected and at most, by row and by stage.
+
+`plan`, the first lines of `run` and the time left during a run all ask here. The numbers of steps and folds are
+expected from kept records (`results.answer.durations`); so is the speed, unless it is given or measured.
+"""
+
+import math
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+
+from protocols.protocol_registry import ProtocolEntry
+from protocols.study import Study
+from results.answer.durations import (
+    Expected,
+    Rate,
+    Stage,
+    expected_folds,
+    expected_steps,
+    first_end,
+    kept_rate,
+    seconds_without_steps,
+)
+from results.spec.search_settings import SearchSettings
+from results.store.store import Store
+from results.wording import counted, in_words, listed
+
+STAGES: tuple[Stage, ...] = ("search", "reproductions", "tests")
+
+GIVEN = "--rate"
+"""Where a rate is from that the user gave, for a machine that is not known."""
+
+RateOf = Callable[[Study, int], Rate | None]
+"""Returns how fast the trainings of a row are, given the steps of an epoch; None if it is not known."""
+
+
+@dataclass(frozen=True)
+class StageLeft:
+    """What is left of one stage of a row.
+
+    Attributes:
+        most: Number of trainings, or of tests; with racing at most.
+        expected: Number that is expected.
+        seconds: Seconds of one that are expected; None if the speed is not known.
+        most_seconds: Seconds of one that early stopping does not end.
+    """
+
+    most: int
+    expected: float
+    seconds: float | None
+    most_seconds: float | None
+
+    @property
+    def total(self) -> float | None:
+        """Expected seconds of all."""
+        return None if self.seconds is None else self.expected * self.seconds
+
+    @property
+    def most_total(self) -> float | None:
+        """Seconds of all, at most."""
+        return None if self.most_seconds is None else self.most * self.most_seconds
+
+
+@dataclass(frozen=True)
+class RowLeft:
+    """The planned trainings and tests of one row, and those that are left.
+
+    Attributes:
+        study: The row with its data and settings.
+        planned: Number of trainings of each stage, and of tests; with racing at most.
+        in_store: How many of them are in the store.
+        most_steps: Number of steps of a training that early stopping does not end; 0 without a loss.
+        evaluated: Number of images, or rows of features, that a validation embeds, and the test of one run.
+        rate: How fast its trainings are; None if it is not known.
+    """
+
+    study: Study
+    planned: Mapping[Stage, int]
+    in_store: Mapping[Stage, int]
+    most_steps: int
+    evaluated: tuple[int, int]
+    rate: Rate | None
+
+    @property
+    def trainings(self) -> int:
+        """Number of trainings."""
+        return self.planned["search"] + self.planned["reproductions"]
+
+    @property
+    def made(self) -> int:
+        """Number of trainings that are in the store."""
+        return self.in_store["search"] + self.in_store["reproductions"]
+
+    @property
+    def to_do(self) -> int:
+        """Number of trainings that are not in the store."""
+        return self.trainings - self.made
+
+    @property
+    def folds(self) -> Expected:
+        """The part of their folds that its trials are expected to be trained on."""
+        row = self.study.row
+        return expected_folds(row.key) if self.study.search.racing and row.trials else Expected(1.0)
+
+    def steps(self, stage: Stage) -> Expected:
+        """Expected steps of a training."""
+        conditions = self.study.setup.conditions
+        if not self.most_steps:
+            return Expected(0.0)
+        return expected_steps(conditions, self.most_steps // conditions.training.max_epochs, self.study.row.key, stage)
+
+    def left(self, stage: Stage) -> StageLeft:
+        """What is left of a stage."""
+        most = self.planned[stage] - self.in_store[stage]
+        if stage == "tests":
+            return StageLeft(most, most, self._test_seconds(), self._test_seconds())
+        expected = most * self.folds.value if stage == "search" else most
+        return StageLeft(most, expected, self._seconds(self.steps(stage).value), self._seconds(self.most_steps))
+
+    def chain(self, workers: int) -> float:
+        """Expected seconds of one search and a reproduction, which follow one another whatever the number of workers.
+
+        Folds of a trial are trained side by side; those of a raced trial follow one another.
+        """
+        folds = self.study.setup.folds
+        search, run = self.left("search"), self.left("reproductions")
+        side_by_side = 1 if self.study.search.racing else min(folds, workers)
+        return (search.total or 0.0) / self.study.row.searches / side_by_side + (
+            (run.seconds or 0.0) if run.most else 0
+        )
+
+    def _seconds(self, steps: float) -> float | None:
+        training = self.study.setup.conditions.training
+        if not self.most_steps:
+            return seconds_without_steps(self.study.setup.conditions, self.study.row.key)
+        if self.rate is None:
+            return None
+        epochs = steps * training.max_epochs / self.most_steps
+        validations = 1 + math.ceil(epochs / training.validate_every)
+        return steps * self.rate.step + validations * self.evaluated[0] * self.rate.image
+
+    def _test_seconds(self) -> float | None:
+        if self.rate is None:
+            return None if self.most_steps else 0.0
+        if self.rate.test is not None:
+            return self.rate.test
+        return self.evaluated[1] * (self.rate.image or self.rate.step / self.study.setup.conditions.training.batch_size)
+
+
+def rate_of_records(sharing: int = 0) -> RateOf:
+    """Return what gives the rate that kept records have for a row, with so many trainings on a GPU; 0 is a CPU."""
+    return lambda study, epoch_steps: kept_rate(study.setup.conditions, epoch_steps, study.row.key, sharing)
+
+
+def rows_left(
+    studies: Mapping[str, Study],
+    protocol: ProtocolEntry,
+    store: Store | None,
+    experiment: str,
+    rate_of: RateOf,
+) -> dict[str, RowLeft]:
+    """Plan the rows of an experiment, by key.
+
+    Args:
+        studies: Its rows; their log is that of the store.
+        protocol: Its protocol.
+        store: Only read; None where there is none yet.
+        experiment: Its fingerprint.
+        rate_of: Gives the speed of each row.
+    """
+    tested = [] if store is None else [run.method for run in store.experiment_runs(experiment)]
+    return {key: _row(study, protocol, store, tested.count(key), rate_of) for key, study in studies.items()}
+
+
+def _row(study: Study, protocol: ProtocolEntry, store: Store | None, tested: int, rate_of: RateOf) -> RowLeft:
+    row, setup, (of_folds, on_all) = study.row, study.setup, protocol.models(study)
+    runs = row.searches * row.reproductions
+    trainings = runs * (of_folds + on_all)
+    kinds, images, training = protocol.kinds(study), setup.dataset.images, setup.conditions.training
+    epoch_steps = max(training.steps_per_epoch(len(images.of_classes(kind.train))) for kind in kinds)
+    known = [] if store is None else protocol.foreseeable(study)
+    of_trials = [name for one in study.searches for name in one.known_trainings()] if known else []
+    made, searched = (len(store.finished_folds(names)) if store and names else 0 for names in (known, of_trials))
+    return RowLeft(
+        study=study,
+        planned={
+            "search": protocol.trainings_of(study) - trainings - study.skipped(),
+            "reproductions": trainings,
+            "tests": runs,
+        },
+        in_store={"search": searched, "reproductions": made - searched, "tests": tested},
+        most_steps=0 if study.method.loss is None else training.max_epochs * epoch_steps,
+        evaluated=(
+            len(images.of_classes(kinds[0].validation)),
+            (on_all or of_folds) * len(images.of_classes(setup.split.test)),
+        ),
+        rate=None if study.method.loss is None else rate_of(study, epoch_steps),
+    )
+
+
+@dataclass(frozen=True)
+class Duration:
+    """How long the trainings and tests that are left take.
+
+    Attributes:
+        seconds: Expected, with so many trainings at a time.
+        most: At most.
+        work: Expected seconds of all of them one after another; at most in `most_work`.
+        longest: Title of the row whose search alone takes as long as everything, so that more workers change nothing.
+    """
+
+    seconds: float
+    most: float
+    work: float
+    most_work: float
+    longest: str | None
+
+
+def duration(rows: Mapping[str, RowLeft], workers: int) -> Duration | None:
+    """Return how long what is left takes; None if the speed of a row is not known."""
+    left = [row.left(stage) for row in rows.values() for stage in STAGES]
+    work = [one.total for one in left if one.most]
+    most = [one.most_total for one in left if one.most]
+    if None in work or None in most:
+        return None
+    total, most_total = (math.fsum(seconds or 0.0 for seconds in of_all) for of_all in (work, most))
+    chains = {row.study.row.title: row.chain(workers) for row in rows.values() if row.to_do}
+    title, chain = max(chains.items(), key=lambda item: item[1], default=("", 0.0))
+    seconds = max(total / workers, chain)
+    # What follows one another at most grows as the work does.
+    most_seconds = max(most_total / workers, chain * most_total / total if total else 0.0)
+    return Duration(seconds, most_seconds, total, most_total, title if chain > total / workers else None)
+
+
+class TimeLeft:
+    """The time left during a run: the plan's, until trainings of the run say how fast they are.
+
+    Args:
+        rows: What is left at the start, by key.
+        workers: Number of trainings at a time.
+        known_after: Number of trainings of this run that say how fast they are.
+    """
+
+    def __init__(self, rows: Mapping[str, RowLeft], workers: int, known_after: int) -> None:
+        self._rows, self._workers, self._known_after = rows, workers, known_after
+        trained = [row for row in rows.values() if row.most_steps]
+        self._in_seconds = all(row.rate is not None for row in trained)
+        self._done, self._count = 0.0, 0
+
+    def made(self, key: str, stage: Stage) -> None:
+        """Count a training of this run."""
+        self._done += self._work(key, stage)
+        self._count += 1
+
+    def seconds(self, totals: Mapping[str, int], done: Mapping[tuple[str, Stage], int], elapsed: float) -> float | None:
+        """Return the seconds left; None if nothing says it yet.
+
+        Args:
+            totals: Number of trainings by row, at most, as far as its trials are known.
+            done: How many of them are made or found, by row and stage.
+            elapsed: Seconds since the start of the run.
+        """
+        work = math.fsum(self._left(key, totals[key], done) for key in self._rows)
+        if self._count >= self._known_after and self._done > 0:
+            return work * elapsed / self._done
+        return work / self._workers if self._in_seconds else None
+
+    def _left(self, key: str, total: int, done: Mapping[tuple[str, Stage], int]) -> float:
+        row = self._rows[key]
+        runs = row.planned["reproductions"]
+        search = max(0, total - runs - done.get((key, "search"), 0)) * row.folds.value
+        return search * self._work(key, "search") + (runs - done.get((key, "reproductions"), 0)) * self._work(
+            key, "reproductions"
+        )
+
+    def _work(self, key: str, stage: Stage) -> float:
+        """Expected work of a training: its seconds, or its steps if the speed of a row is not known."""
+        seconds = self._rows[key].left(stage).seconds
+        return (seconds or 0.0) if self._in_seconds else self._rows[key].steps(stage).value
+
+
+def expectation(rows: Mapping[str, RowLeft], search: SearchSettings, workers: int, sharing: int = 0) -> list[str]:
+    """Say how many trainings there are, how many are in the store, how long the others take, and how that is known.
+
+    Args:
+        rows: The rows of the experiment.
+        search: Its search.
+        workers: Number of trainings at a time.
+        sharing: How many of them share a GPU; 0 on CPUs.
+    """
+    trainings, to_do = sum(row.trainings for row in rows.values()), sum(row.to_do for row in rows.values())
+    most = "at most " if search.racing or search.until_decided else ""
+    counts = f"{most}{counted(trainings, 'training')}, {trainings - to_do:,} in the store"
+    if not to_do:
+        return [f"{counts}; nothing is left to do"]
+    expected = sum(row.left(stage).expected for row in rows.values() for stage in ("search", "reproductions"))
+    counts += f", {to_do:,} to do" + (f", {expected:,.0f} expected" if round(expected) < to_do else "")
+    trained = [row for row in rows.values() if row.to_do and row.most_steps]
+    if unknown := [row.study.row.title for row in trained if row.rate is None]:
+        of = "" if len(unknown) == len(trained) else f" of {listed(unknown)}"
+        how = "`plan --measure` measures it, `plan --rate` takes it"
+        return [counts, f"no kept record has the speed{of} on this kind of machine; {how}", *_sources(trained)]
+    known = duration(rows, workers)
+    assert known is not None
+    gpus = math.ceil(workers / sharing) if sharing else 0
+    hours = (known.seconds * gpus, known.most * gpus) if gpus else (known.work, known.most_work)
+    on = f" on {counted(gpus, 'GPU')}" if gpus else ""
+    given = any(row.rate.words == GIVEN for row in trained if row.rate)
+    unit = "GPU-hours" if gpus else "hours of training" if given else "CPU-hours"
+    line = (
+        f"expected {in_words(known.seconds)}, at most {in_words(known.most)}, with {counted(workers, 'training')} at a "
+        f"time{on}; {_hours(hours[0])} {unit}, at most {_hours(hours[1])}"
+    )
+    if known.longest:
+        line += f". More at a time change nothing: the trials of one search of {known.longest} follow one another"
+    return [counts, line, *_sources(trained)]
+
+
+def _hours(seconds: float) -> str:
+    hours = seconds / 3600
+    return f"{hours:,.0f}" if hours >= 10 else f"{hours:.2g}"
+
+
+def _sources(rows: Collection[RowLeft]) -> list[str]:
+    """Say from which records the expected steps, folds and speed are, and what the speed is."""
+    lines = []
+    stopped = {one.record for row in rows for one in (row.steps("search"), row.steps("reproductions"))} - {""}
+    shares = [row.steps("reproductions").value / row.most_steps for row in rows]
+    if stopped and min(shares) < 1:
+        lines.append(f"early stopping leaves {_percent(shares)} of the steps, as in {listed(sorted(stopped))}")
+    trainings = [row.study.setup.conditions.training for row in rows]
+    if not stopped and any(first_end(training) < training.max_epochs for training in trainings):
+        lines.append("no kept record says where early stopping ends such trainings, so all their steps are expected")
+    elif min(shares, default=1) == 1:
+        lines.append("no training is expected to stop early")
+    if raced := [row.folds for row in rows if row.folds.record]:
+        records = listed(sorted({one.record for one in raced}))
+        lines.append(f"racing leaves {_percent([one.value for one in raced])} of the folds, as in {records}")
+    if any(row.study.setup.conditions.trunk.frozen for row in rows):
+        lines.append("the features of the frozen trunk are computed once before, which is not counted")
+    if rates := [(row.rate, row.study.setup.conditions.training.batch_size) for row in rows if row.rate]:
+        steps = [1 / rate.step for rate, _ in rates]
+        images = [batch / rate.step for rate, batch in rates]
+        words = listed(sorted({rate.words for rate, _ in rates}))
+        lines.append(f"speed: {_ends(steps)} steps ({_ends(images)} images) a second of one training, from {words}")
+    return lines
+
+
+def _percent(shares: list[float]) -> str:
+    return f"{_ends([100 * share for share in shares])} %"
+
+
+def _ends(values: list[float]) -> str:
+    form = ",.0f" if max(values) >= 10 else ".2g"
+    return " to ".join(dict.fromkeys(format(end, form) for end in (min(values), max(values))))

@@ -1,0 +1,66 @@
+"""How long trainings are expected to take: the kept table, and which record speaks for what."""
+
+import io
+
+import pandas as pd
+import pytest
+
+from benchmarks.training_durations import kept_durations
+from results.answer.durations import FILE, Expected, expected_folds, expected_steps, kept_rate
+from results.store.experiment_results import MeasuredExperiment
+from tests.support.experiment_files import load_experiment
+
+
+@pytest.mark.slow
+def test_the_table_has_what_the_records_have():
+    written = kept_durations().to_csv(index=False, lineterminator="\n", float_format="%.6g")
+    pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(written)), pd.read_csv(FILE), rtol=1e-5)
+
+
+def conditions_of(experiment, overrides=None):
+    return load_experiment(experiment, overrides or {}).conditions
+
+
+def test_a_training_that_cannot_stop_early_has_all_its_steps():
+    """The first validation that is more than `patience` epochs behind is the last one of the quickstart."""
+    assert expected_steps(conditions_of("quickstart"), 50, "triplet", "search") == Expected(200)
+
+
+def test_the_steps_are_those_of_the_nearest_record():
+    conditions = conditions_of("reality_check/birds")
+    found = expected_steps(conditions, 50, "arcface", "reproductions")
+    assert found.record == "results/measured/reality_check_birds_subset.json.xz"
+    runs = MeasuredExperiment.kept("reality_check_birds_subset").runs["arcface"]
+    assert found.value == pytest.approx(sum(run.iterations for run in runs) / len(runs) / 4)
+    # Another patience: a record that early stopping ended speaks, within what this patience allows.
+    longer = conditions.training.model_copy(update={"patience": 30})
+    other = expected_steps(conditions.model_copy(update={"training": longer}), 50, "arcface", "reproductions")
+    assert other.record
+    assert 32 * 50 <= other.value <= 2000
+
+
+def test_a_network_is_not_expected_to_stop_as_none_did():
+    """Records of whole networks were cut off, so a longer one of another schedule is expected to have all its steps."""
+    conditions = conditions_of("reality_check/glyphs")
+    longer = conditions.training.model_copy(update={"max_epochs": 500})
+    conditions = conditions.model_copy(update={"training": longer})
+    assert expected_steps(conditions, 40, "arcface", "search") == Expected(20000)
+
+
+def test_racing_leaves_what_it_left_in_the_kept_searches():
+    assert expected_folds("proxy_anchor").value == pytest.approx(112 / 144)
+    assert 0.5 < expected_folds("my_loss").value < 0.8
+
+
+@pytest.mark.parametrize("change", [{"images.crop": 28}, {"training.batch_size": 64}, {"trunk.name": "bn_inception"}])
+def test_a_speed_is_not_carried_to_another_network_size_or_batch(change):
+    assert kept_rate(conditions_of("quickstart"), 50, "triplet") is not None
+    assert kept_rate(conditions_of("quickstart", change), 50, "triplet") is None
+
+
+def test_trainings_on_one_gpu_share_its_steps():
+    conditions = conditions_of("mlrc_cub200")
+    alone, four, eight = (kept_rate(conditions, 100, "triplet", sharing) for sharing in (1, 4, 8))
+    assert 1 / alone.step == pytest.approx(74.8, rel=1e-3)
+    assert 4 / four.step == pytest.approx(115.7, rel=1e-3)
+    assert eight.step == pytest.approx(2 * four.step)
