@@ -16,13 +16,13 @@ from pathlib import Path
 from benchmarks.calibration_tables import calibration_table
 from reports.board.board_table import pairs_table, ranking_table
 from reports.board.boards import Board, Source, boards_of
-from reports.published.claims import AnsweredClaim, ExperimentAnswer, answer_claims, verdict_counts
+from reports.published.claims import AnsweredClaim, RunsAnswer, answer_claims, verdict_counts
 from reports.published.eligibility import StoredExperiment
 from reports.tables.differences import size_words
 from reports.tables.formats import to_markdown
 from reports.tables.result_table import table_of
 from reports.tables.table import POINTS, Cell, cell_text, with_notes
-from reproduce.config.experiment_file import deviations
+from reproduce.config.experiment_file import departures
 from results.answer.answer_question import answer_on
 from results.answer.answers import Answer
 from results.answer.deviations import setting_phrase
@@ -78,32 +78,31 @@ def _board(records: str) -> str:
     return "\n".join(map(to_markdown, tables)).strip()
 
 
-_Alike = list[tuple[AnsweredClaim, ExperimentAnswer]]
+_Alike = list[tuple[AnsweredClaim, RunsAnswer]]
 """Claims with their answers, which one comparison answers alike."""
 
 
 def _claims_elsewhere(what: str) -> str:
     name, experiment = what.split(" of ")
     measured = MeasuredExperiment.kept(name)
-    summary, alike = measured.summary, {}
-    stored = StoredExperiment(experiment, answer_of(measured), deviations(experiment, summary))
+    plan, alike = measured.plan, {}
+    stored = StoredExperiment(experiment, answer_of(measured), departures(experiment, plan))
     for one in answer_claims(shipped_claims(), [stored], any_dataset=True):
         if answer := one.runs:
             alike.setdefault((answer.verdict, answer.identity), []).append((one, answer))
     answers = [answer for claims in alike.values() for _, answer in claims]
     papers = len({one.claim.source for claims in alike.values() for one, _ in claims})
     head = [
-        f"From {counted(papers, 'paper')}, {verdict_counts(answers)}. "
-        f"Conditions: {setting_phrase(summary.experiment)}.",
+        f"From {counted(papers, 'paper')}, {verdict_counts(answers)}. Conditions: {setting_phrase(plan.experiment)}.",
         "",
-        f"| Claim | Score | Claimed | {summary.dataset} | Answer | At an end of its ranges |",
+        f"| Claim | Score | Claimed | {plan.dataset} | Answer | At an end of its ranges |",
         "|---|---|---|--:|---|---|",
     ]
     return "\n".join([*head, *(_claim_row(claims, measured) for claims in alike.values())])
 
 
 def _claim_row(claims: _Alike, measured: MeasuredExperiment) -> str:
-    claim, answer, titles = claims[0][0].claim, claims[0][1], measured.summary.titles
+    claim, answer, titles = claims[0][0].claim, claims[0][1], measured.plan.titles
     methods = (claim.a, claim.b)
     by_size = sorted((one.claim for one, _ in claims), key=lambda claim: claim.points)
     sizes = dict.fromkeys(f"{claim.points:+.{claim.digits}f}" for claim in (by_size[0], by_size[-1]))
@@ -125,10 +124,8 @@ def _claim_row(claims: _Alike, measured: MeasuredExperiment) -> str:
 def with_closed_forms(name: str) -> MeasuredExperiment:
     """The kept record of an experiment with the rows of its closed forms, which were made later."""
     losses, forms = MeasuredExperiment.kept(name), MeasuredExperiment.kept(f"closed_forms_{name}")
-    summary = forms.summary.model_copy(update={"rows": {**forms.summary.rows, **losses.summary.rows}})
-    return MeasuredExperiment(
-        summary, (*forms.records, *losses.records), searches={**forms.searches, **losses.searches}
-    )
+    plan = forms.plan.model_copy(update={"rows": {**forms.plan.rows, **losses.plan.rows}})
+    return MeasuredExperiment(plan, (*forms.records, *losses.records), searches={**forms.searches, **losses.searches})
 
 
 _FORMS = ("within_class_whitening", "lda", "whitened_pca")

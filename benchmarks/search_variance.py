@@ -49,7 +49,7 @@ def kept_deviations() -> pd.DataFrame:
         _deviation_line(name, kept, answer_on(answer_of(kept), *score))
         for name, kept in kept_measurements()
         # The other losses of PFML's records are those of `reality_check_*`, and PFML alone says too little.
-        if "/pfml_" not in name and kept.repeats_searches and kept.searches and kept.summary.trials >= FEWEST_TRIALS
+        if "/pfml_" not in name and kept.repeats_searches and kept.searches and kept.plan.trials >= FEWEST_TRIALS
         for score in product(get_args(Metric), EMBEDDING_KINDS)
     )
     return pd.DataFrame([line for line in lines if line is not None])
@@ -58,18 +58,18 @@ def kept_deviations() -> pd.DataFrame:
 def _deviation_line(name: str, kept: MeasuredExperiment, answer: Answer) -> dict[str, Any] | None:
     trained = [own for own in answer.values.values() if own.planned.searched and own.planned.trained]
     searched = [own for own in trained if len(own.units) > 1]
-    found, experiment = search_deviation(own.units for own in searched), kept.summary.experiment
+    found, experiment = search_deviation(own.units for own in searched), kept.plan.experiment
     if found is None or found.degrees < FEWEST_DEGREES or found.deviation == 0:
         return None
     return {
         "record": name,
         "setting": setting_phrase(experiment),
-        "dataset": kept.summary.dataset,
+        "dataset": kept.plan.dataset,
         "trunk": experiment.conditions.trunk.name,
         "training": training_kind(experiment.conditions),
         "metric": answer.question.score,
         "embeddings": answer.question.embeddings,
-        "trials": kept.summary.trials,
+        "trials": kept.plan.trials,
         "degrees": found.degrees,
         "deviation": found.deviation,
         "with_failed": np.sqrt(pooled_variance((*own.units, *own.failed) for own in searched)[0]),
@@ -87,8 +87,8 @@ def _shorter(kept: MeasuredExperiment, methods: Sequence[str]) -> list[float]:
         scores = [[max(trials[:count]) for key, trials in own if key == method] for method in methods]
         return pooled_variance(scores)[0]
 
-    of_all = best(kept.summary.trials)
-    lengths = range(FEWEST_TRIALS, kept.summary.trials)
+    of_all = best(kept.plan.trials)
+    lengths = range(FEWEST_TRIALS, kept.plan.trials)
     return [max(1.0, float(np.sqrt(best(count) / of_all))) for count in lengths]
 
 

@@ -47,7 +47,7 @@ def kept_durations() -> pd.DataFrame:
 
 
 def _of_record(name: str, kept: MeasuredExperiment) -> Iterator[dict[str, Any]]:
-    if kept.summary.experiment.protocol != "mlrc":
+    if kept.plan.experiment.protocol != "mlrc":
         return
     for key, runs in kept.runs.items():
         if all(run.iterations is not None for run in runs):
@@ -80,7 +80,7 @@ def _of_store(file: Path) -> Iterator[dict[str, Any]]:
                 run.wall_time - math.fsum(trained[spec.fingerprint].wall_time for spec in run.specs) for run in own
             ]
             test = {"stage": "tests", "trainings": len(own), "steps": 0.0, "seconds": min(tests)}
-            folds = start.summary.experiment.folds
+            folds = start.plan.experiment.folds
             yield {**line, **test, "processor": _machine(own[0].provenance)}
             yield {
                 **line,

@@ -36,10 +36,10 @@ class _MeanField(ProxyLoss):
     def _with_regularizer(self, terms: dict[str, Any], dtype: torch.dtype) -> dict[str, Any]:
         if self.reg_weight:
             proxies = self.proxies.to(dtype)
-            apart = self.repulsion(self.distance(proxies, proxies)).pow(self.power)
+            repelled = self.repulsion(self.distance(proxies, proxies)).pow(self.power)
             others = ~torch.eye(self.num_classes, dtype=torch.bool, device=proxies.device)
             terms |= already_reduced(
-                reg_loss=self.reg_weight / self.num_classes * torch.where(others, apart, 0.0).sum()
+                reg_loss=self.reg_weight / self.num_classes * torch.where(others, repelled, 0.0).sum()
             )
         return terms
 

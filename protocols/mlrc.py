@@ -40,7 +40,7 @@ def mlrc(study: Study, lab: Lab) -> list[RunRecord]:
     # Reproductions (8): the best setting is trained again from scratch, with fresh seeds, on every fold. The trial that
     # won the search is not one of the runs, because it was selected for its score (11.5).
     runs = reproductions(study, hyperparameters)
-    results = iter(lab.train([TrainJob(spec, study.setup.run_name(specs)) for specs in runs for spec in specs]))
+    results = iter(lab.train([TrainJob(spec, study.setup.run_fingerprint(specs)) for specs in runs for spec in specs]))
     trained = [tuple(next(results) for _ in specs) for specs in runs]
 
     # Test (8): test classes appear here for the first time. Each fold's model is scored alone (separated). Then the

@@ -92,7 +92,7 @@ class Setup:
             checkpoint_epoch=epoch,
         )
 
-    def run_name(self, specs: tuple[FoldSpec, ...], chosen_by: tuple[str, ...] = ()) -> str:
+    def run_fingerprint(self, specs: tuple[FoldSpec, ...], chosen_by: tuple[str, ...] = ()) -> str:
         """Fingerprint of the test evaluation of the models that these trainings make.
 
         Args:

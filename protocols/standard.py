@@ -63,7 +63,7 @@ def standard(study: Study, lab: Lab) -> list[RunRecord]:
     # Train on all training classes.
     finals = [study.final_training(hyperparameters, run, epoch) for run, (epoch, _) in enumerate(chosen)]
     choosers = [tuple(fold.fingerprint for fold in run) for run in folds]
-    names = [setup.run_name((spec,), run) for spec, run in zip(finals, choosers, strict=True)]
+    names = [setup.run_fingerprint((spec,), run) for spec, run in zip(finals, choosers, strict=True)]
     results = lab.train([TrainJob(spec, name) for spec, name in zip(finals, names, strict=True)])
     # Test the model of the chosen epoch, and beside it that of the last epoch.
     return lab.test(

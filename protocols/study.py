@@ -89,15 +89,19 @@ class Study:
         """Specify the trainings of a setting, one per fold; see `Setup.fold_specs`. Each is specified once."""
         key = canonical_json([purpose, number, dict(hyperparameters)])
         if key not in self._specified:
-            self._specified[key] = self.setup.fold_specs(self.method.at(hyperparameters), purpose, number)
+            self._specified[key] = self.setup.fold_specs(self._at(hyperparameters), purpose, number)
         return self._specified[key]
 
     def final_training(self, hyperparameters: Mapping[str, JsonValue], number: int, epoch: int) -> FoldSpec:
         """Specify the training of a setting on all training classes; see `Setup.final_spec`. Each is specified once."""
         key = canonical_json(["final", number, epoch, dict(hyperparameters)])
         if key not in self._specified:
-            self._specified[key] = (self.setup.final_spec(self.method.at(hyperparameters), number, epoch),)
+            self._specified[key] = (self.setup.final_spec(self._at(hyperparameters), number, epoch),)
         return self._specified[key][0]
+
+    def _at(self, hyperparameters: Mapping[str, JsonValue]) -> Method:
+        """The method of a setting. What the experiment gives is in the study's method already."""
+        return self.method if hyperparameters == self.row.given else self.method.at(hyperparameters)
 
     def trials(self) -> tuple[Trial, ...]:
         """Return the trials that the log has, up to the budget; the last one may be running."""

@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from reports.tables.differences import open_words, seen_words, wider_over_classes
-from reports.tables.result_table import RESULT_COLUMNS, table_of
+from reports.tables.result_table import count_title, score_title, table_of
 from reports.tables.table import Table
-from results.answer.answer_question import other_models
+from results.answer.answer_question import answer_on
 from results.answer.answers import Answer
 from results.answer.compare import find_pair
 from results.answer.values import Pair
+from results.findings.experiment import ExperimentAnswer
+from results.records.frame import EMBEDDING_KINDS
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.wording import counted, few, first_of, in_letters, joined, plural, verb
 
@@ -50,14 +52,14 @@ def headline(found: Answer) -> str:
     return f"Cannot tell yet: {_means(found)}. {_would_show(found)}{turned}"
 
 
-def joined_and_single(found: Answer) -> str:
+def joined_and_single(found: ExperimentAnswer) -> str:
     """Say in a line where the verdicts about the joined models of a run and about its single models differ.
 
     The second family is tested at the level of the first. The line is empty where a run has one model, or no verdict.
     """
-    if (other := other_models(found)) is None:
+    if (other := _other_models(found)) is None:
         return ""
-    runs = [run for run in found.of_experiment.records if run.method in found.compared]
+    runs = [run for run in found.measured.records if run.method in found.compared]
     runs = [run for run in runs if run.specs[0].method.loss is not None] or runs  # Closed forms can have other sizes.
     about = "Joined models and single ones (as fit writes)"
     if len({run.dimensions for run in runs}) == 1:
@@ -70,12 +72,25 @@ def joined_and_single(found: Answer) -> str:
     if not unlike:
         same = f"have the same verdicts; {second}: {headline(other)}" if found.claims else "both show no difference."
         return f"{about} {same}"
-    said = [
+    unlike_words = [
         f"{asked} {_short(pair, found)} ({found.difference_words(pair, size=True)}), "
         f"{second} {_short(own, found, again=True)} ({other.difference_words(own, size=True)})"
         for pair, own in unlike
     ]
-    return f"{about} differ in {len(unlike)} of {counted(len(both), 'verdict')}: {'; '.join(first_of(said, NAMED))}."
+    named = "; ".join(first_of(unlike_words, NAMED))
+    return f"{about} differ in {len(unlike)} of {counted(len(both), 'verdict')}: {named}."
+
+
+def _other_models(found: ExperimentAnswer) -> Answer | None:
+    """Answer the same at the same level about single models where joined ones are asked for, or the other way round.
+
+    None where a run has one model, or where there is no verdict.
+    """
+    models = max((len(run.fold_scores) for run in found.measured.records), default=1)
+    if models == 1 or found.interim or not found.tested or found.question.score not in HEADLINE_METRICS:
+        return None
+    (kind,) = set(EMBEDDING_KINDS) - {found.question.embeddings}
+    return answer_on(found, found.question.score, kind, found.question.alpha)
 
 
 _KINDS = {"concatenated": "joined", "separated": "as single models"}
@@ -104,14 +119,11 @@ def comparison_lines(found: Answer) -> list[str]:
 def short_table(found: Answer) -> Table:
     """Build the table for the end of a run: precision@1 and the primary score, in the order of the answer."""
     whole, question, order = table_of(found), found.question, found.order
-    metrics = dict.fromkeys(("precision_at_1", question.score))
-    places = [*(1 + RESULT_COLUMNS.index((question.embeddings, metric)) for metric in metrics), 0]
-    rows = sorted(whole.rows, key=lambda row: order.index(row.key) if row.key in order else len(order))
-    return replace(
-        whole,
-        columns=tuple(whole.columns[place] for place in places),
-        rows=tuple(replace(row, cells=[replace(row.cells[place], leads=False) for place in places]) for row in rows),
-    )
+    scores = [score_title(question.embeddings, metric) for metric in dict.fromkeys(("precision_at_1", question.score))]
+    shown = whole.with_columns([*scores, count_title(question)])
+    plain = [replace(row, cells=[replace(cell, leads=False) for cell in row.cells]) for row in shown.rows]
+    plain.sort(key=lambda row: order.index(row.key) if row.key in order else len(order))
+    return replace(shown, rows=tuple(plain))
 
 
 def _line(pair: Pair, found: Answer) -> str:

@@ -38,13 +38,13 @@ def sentence(found: Answer, pair: Pair) -> str:
         return f"{a} and {b} are not compared in {question.score_name} ({means}): {pair.untested}."
     size, score = f"{_number(found, abs(pair.difference))}{question.points}", question.score_name
     if pair.better:
-        said = f"{a} is better than {b} in {score} by {size}"
+        sentence = f"{a} is better than {b} in {score} by {size}"
     elif pair.size == "within":
-        said = (
+        sentence = (
             f"{a} and {b} are equal in {score} within {question.margin_words}{question.points}: they differ by {size}"
         )
     else:
-        said = f"{a} and {b} are not shown to differ in {score}: the difference is {size}"
+        sentence = f"{a} and {b} are not shown to differ in {score}: the difference is {size}"
     parts = [means]
     if ends := pair.interval:
         if pair.difference < 0:
@@ -53,7 +53,7 @@ def sentence(found: Answer, pair: Pair) -> str:
     parts += [f"{_p_words(found, pair)}{_correction(found)}", _counts(found, pair), _test(found)]
     if pair.means_disagree:
         parts.append(f"{found.with_failed_words(pair)}, so there is no verdict")
-    return f"{said} ({'; '.join(parts)})."
+    return f"{sentence} ({'; '.join(parts)})."
 
 
 def _number(found: Answer, value: float) -> str:

@@ -18,6 +18,7 @@ from results.wording import counted
 if TYPE_CHECKING:
     from reports.tables.table import Cell, Table
     from results.answer.answers import Answer
+    from results.findings.experiment import ExperimentAnswer
 
 _WIDTH_OF_FILES = 1000
 """Width of pipes and files, in which no number may be broken or cut."""
@@ -39,16 +40,16 @@ def show_table(table: Table) -> None:
 
 def _drawn(table: Table, *, short: bool = False) -> TerminalTable:
     """Draw a table; a short one has no title and no lines."""
-    drawn = TerminalTable(title=None if short else Text(table.title, style="table.title"))
+    grid = TerminalTable(title=None if short else Text(table.title, style="table.title"))
     if short:
-        drawn.box, drawn.padding = None, (0, 2, 0, 0)
-    drawn.add_column(Text(table.first), overflow="fold")
+        grid.box, grid.padding = None, (0, 2, 0, 0)
+    grid.add_column(Text(table.first), overflow="fold")
     styled = output_console().is_terminal
     lines = [[_cell(cell, styled=styled) for cell in row.cells] for row in table.rows]
     for place, column in enumerate(table.columns):
         title = (" " if short else "\n").join([*column.group.split(), *column.name.split()])
         words = [len(word) for cells in lines for word in cells[place].plain.split()] if column.numeric else []
-        drawn.add_column(
+        grid.add_column(
             Text(title),
             justify="right" if column.numeric else "left",
             overflow="fold",
@@ -56,11 +57,11 @@ def _drawn(table: Table, *, short: bool = False) -> TerminalTable:
         )
     for row, below, cells in zip_longest(table.rows, table.rows[1:], lines):
         ends = row.below and (below is None or not below.below)
-        drawn.add_row(Text(("  " if row.below else "") + row.head + row.sign), *cells, end_section=ends)
-    return drawn
+        grid.add_row(Text(("  " if row.below else "") + row.head + row.sign), *cells, end_section=ends)
+    return grid
 
 
-def show_answer(found: Answer) -> None:
+def show_answer(found: ExperimentAnswer) -> None:
     """Print an experiment's headline, a line for each comparison, and at most twelve lines of table and notes."""
     # Imports scipy, which most commands do not need.
     from reports.headline import comparison_lines, headline, joined_and_single, short_table
@@ -121,12 +122,12 @@ def show_rows(
     whole: Container[str] = (),
 ) -> None:
     """Print plain rows below a title; columns in `right` are set to the right, those in `whole` are never broken."""
-    drawn = TerminalTable(title=title)
+    grid = TerminalTable(title=title)
     for name in columns:
-        drawn.add_column(name, justify="right" if name in right else "left", no_wrap=name in whole, overflow="fold")
+        grid.add_column(name, justify="right" if name in right else "left", no_wrap=name in whole, overflow="fold")
     for row in rows:
-        drawn.add_row(*row)
-    output_console().print(drawn)
+        grid.add_row(*row)
+    output_console().print(grid)
 
 
 def output_console() -> Console:

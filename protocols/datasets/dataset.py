@@ -57,14 +57,12 @@ class Dataset(ImageListing):
     Attributes:
         images: The n images with their class ranks, or their features.
         fingerprint: Hash of the content. It changes with every file, every class and every image that is left out.
-        pictures: The images that the features were computed of, to show them; None if `images` are images.
         hashes: SHA-256 of the file of each image, or of each row of features, (n, 32) uint8; zeros where unknown.
         constant: Positions of the samples all of whose values are equal.
     """
 
     images: Samples
     fingerprint: str
-    pictures: LabelledImages | None = None
     hashes: NDArray[np.uint8] = field(default_factory=lambda: np.zeros((0, 32), dtype=np.uint8))
     constant: tuple[int, ...] = ()
 

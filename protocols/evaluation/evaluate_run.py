@@ -4,7 +4,7 @@ Only here are the images of the test classes seen, and only here do models embed
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import final
@@ -17,7 +17,6 @@ from torch import Tensor
 from losses.plugin import Normalization
 from protocols.datasets.dataset import Dataset
 from protocols.datasets.splits import ClassSplit, SplitError, classes_of, trainval_of
-from protocols.images.packed_images import LabelledImages
 from protocols.images.samples import Samples, evaluation_batches_of
 from protocols.jobs import EvaluateJob
 from protocols.machine.torch_state import torch_provenance, use_precision
@@ -39,12 +38,10 @@ class TestData:
         images: The images or their features, with their labels.
         is_query: For each image whether it is a query, (n,); the others are the gallery. With None every image is a
             query, and it is compared with all others.
-        pictures: The images that the features were computed of, in the same order, to show them; else None.
     """
 
     images: Samples
     is_query: NDArray[np.bool_] | None = None
-    pictures: LabelledImages | None = None
 
     def check_unseen(self, spec: FoldSpec) -> None:
         """Check that a training uses no test class."""
@@ -62,8 +59,7 @@ def test_data(dataset: Dataset, split: ClassSplit) -> TestData:
     """Select the images of the test classes, for the test of reproductions."""
     images = dataset.images.of_classes(split.test)
     is_query = None if dataset.is_query is None else dataset.is_query[np.isin(dataset.images.labels, split.test)]
-    pictures = None if dataset.pictures is None else dataset.pictures.of_classes(split.test)
-    return TestData(images, is_query, pictures)
+    return TestData(images, is_query)
 
 
 @dataclass(frozen=True)
@@ -81,17 +77,12 @@ class Embedded:
     concatenated: Tensor
 
 
-UseEmbeddings = Callable[[RunRecord, Embedded], None]
-"""Receives a run's record and test embeddings, for example to save a part of them."""
-
-
 def evaluate_run(
     job: EvaluateJob,
     weights: Sequence[dict[str, Tensor]],
     data: TestData,
     *,
     device: str = "cpu",
-    use_embeddings: UseEmbeddings | None = None,
     last_weights: Sequence[dict[str, Tensor] | None] = (),
 ) -> RunRecord:
     """Score one reproduction on the test classes.
@@ -105,7 +96,6 @@ def evaluate_run(
         weights: State dicts of the trained models, in the order of the folds.
         data: Images of the test classes.
         device: `cpu`, `cuda` or `cuda:N`.
-        use_embeddings: Called with the record and the test embeddings.
         last_weights: State dicts after the last epochs of the trainings, in the order of the folds; None where there is
             none.
 
@@ -120,15 +110,6 @@ def evaluate_run(
     check_metric_names(job.metrics)
     embedded = embed_test(job.specs, weights, data, torch.device(device))
     last = _embedded_last(job, embedded, last_weights, data, torch.device(device))
-    record = _record(job, data, embedded, last, device, started)
-    if use_embeddings is not None:
-        use_embeddings(record, embedded)
-    return record
-
-
-def _record(
-    job: EvaluateJob, data: TestData, embedded: Embedded, last: tuple[Tensor, ...] | None, device: str, started: float
-) -> RunRecord:
     labels = torch.from_numpy(data.images.labels)
     embeddings, concatenated, several = embedded.by_model, embedded.concatenated, len(embedded.by_model) > 1
     queries = [query_scores(e, labels, data.is_query) for e in embeddings]

@@ -133,13 +133,13 @@ class WorkerProcess:
     """
 
     def __init__(self, threads: int | None = None) -> None:
-        self._connection, theirs = processes().Pipe()
+        self._connection, of_worker = processes().Pipe()
         # A forked process would take the environment and the folder from an older one.
-        arguments = (theirs, {**os.environ, **kernel_variables()}, os.getcwd())
+        arguments = (of_worker, {**os.environ, **kernel_variables()}, os.getcwd())
         self._process = processes().Process(target=_serve, args=arguments, daemon=True)
         with starting(threads):
             self._process.start()
-        theirs.close()
+        of_worker.close()
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call a function of a module there, and return its value or raise its error.
@@ -189,8 +189,8 @@ def run_in_subprocess(function: Callable[..., Any], *arguments: Any) -> Any:
         EndedProcessError: The process ended without an answer.
     """
     worker = WorkerProcess()
-    said = "still waiting for the import or the first step of code of yours"
-    wait = threading.Timer(_SLOW_SECONDS, _LOG.warning, [said])
+    waiting = "still waiting for the import or the first step of code of yours"
+    wait = threading.Timer(_SLOW_SECONDS, _LOG.warning, [waiting])
     wait.daemon = True
     wait.start()
     try:

@@ -105,10 +105,10 @@ def _driver() -> str | None:
     """Version of the GPU's driver; None if nvidia-smi does not say it."""
     command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
     try:
-        said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout
+        answer = subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout
     except (OSError, subprocess.SubprocessError):
         return None
-    return said.partition("\n")[0].strip() or None
+    return answer.partition("\n")[0].strip() or None
 
 
 def device_name(device: torch.device) -> str:

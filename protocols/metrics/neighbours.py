@@ -33,26 +33,6 @@ def checked(points: Tensor) -> Tensor:
     return points
 
 
-def nearest(queries: Tensor, references: Tensor, k: int, *, exclude_self: bool) -> Tensor:
-    """Find the k nearest references of each query. Of equally near references, the first comes first.
-
-    Args:
-        queries: (q, d).
-        references: (r, d).
-        k: Number of neighbours.
-        exclude_self: Whether queries and references are the same set and query i must not find reference i. It is
-            excluded by index and not by rank, so that duplicates of an image still count (specification, 11.21).
-
-    Returns:
-        Indices of the neighbours, the nearest first: int64 (q, k) on the CPU.
-
-    Raises:
-        ValueError: There are fewer than k references.
-    """
-    depths = torch.full((len(queries),), k)
-    return torch.cat([part for _, part in nearest_in_parts(queries, references, depths, exclude_self=exclude_self)])
-
-
 def nearest_in_parts(
     queries: Tensor,
     references: Tensor,
@@ -61,7 +41,9 @@ def nearest_in_parts(
     exclude_self: bool,
     labels: tuple[Tensor, Tensor] | None = None,
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Find neighbours like `nearest`, as many as each query needs, for a part of the queries at a time.
+    """Find the nearest references of each query, as many as it needs, for a part of the queries at a time.
+
+    Of equally near references, the first comes first.
 
     Queries that need few neighbours are searched separately from those that need many. A part has at most about
     `CHUNK_ELEMENTS` distances, on a GPU `GPU_CHUNK_ELEMENTS`.
@@ -70,12 +52,17 @@ def nearest_in_parts(
         queries: (q, d).
         references: (r, d). Those with equal coordinates are equally near, wherever they stand.
         depths: (q,) int64 on the CPU, the number of neighbours that each query needs. A query of depth 0 is left out.
+        exclude_self: Whether queries and references are the same set and query i must not find reference i. It is
+            excluded by index and not by rank, so that duplicates of an image still count (specification, 11.21).
         labels: Classes of queries (q,) and of references (r,). Of equally near references, those of the query's class
             then come last. None goes by their order alone.
 
     Yields:
         Indices of the next queries, int64 (part,), and their neighbours, the nearest first, int64 (part, k). k is the
         largest depth of the part. Both are on the CPU.
+
+    Raises:
+        ValueError: There are fewer references than a query needs.
     """
     queries, references = queries.detach(), references.detach()
     deepest = int(depths.max()) if len(depths) else 0

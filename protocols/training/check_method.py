@@ -71,10 +71,11 @@ def with_versions(method: Method, hashed: dict[str, str] | None = None) -> Metho
     A class from a user's file or module has the hash of its source in its name instead of a version: the name that
     `check_method` returned, if it is given, else that of the file as it is now.
     """
-    if any((parsed := SourceName.parse(name)) and not parsed.digest for name in sources_of(method)):
+    named = list(_named(method))
+    if any((parsed := SourceName.parse(name)) and not parsed.digest for _, name in named):
         names = check_method(method)[0] if hashed is None else hashed
         method = method.renamed(lambda name: names.get(name, name))
-    classes = [component_class(kind, name) for kind, name in _named(method) if not SourceName.parse(name)]
+    classes = [component_class(kind, name) for kind, name in named if not SourceName.parse(name)]
     versions = {
         cls.__name__: f"version {version_of(cls)}" if cls.__module__.startswith("losses.") else _library()
         for cls in sorted(classes, key=lambda cls: cls.__name__)

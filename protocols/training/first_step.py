@@ -122,31 +122,47 @@ class _FirstStep:
                 raise RefusedError(f"a {key} of {group[key]:g} is no rate; give 0 or more")
 
     def run(self) -> list[str]:
-        plugin: Any = self.built.plugin
+        """Make the first step of a training; return what the user of a loss of their own should know."""
         steps = self.training.steps_per_epoch(len(self.targets))
         clock = Clock(0, 0, steps, 0, total_steps=steps * self.training.max_epochs)
+        labels = torch.from_numpy(self.targets[self.rows])
+        has_gradient = self._first_step(labels, clock)
+        if not self.is_foreign:
+            return []
+        if not (has_gradient or any(self._step(labels) for _ in range(_DRAWS - 1))):
+            return [self._without_gradient()]
+        self._try_different_classes(labels)
+        return self._parameters_without_gradient()
+
+    def _first_step(self, labels: Tensor, clock: Clock) -> bool:
+        """Make a step with the hooks of the loss, as a training does; tell if the embeddings have a gradient."""
+        plugin: Any = self.built.plugin
         with self._refusals():
             self.built.loss.train()
             plugin.on_epoch_start(clock)
             plugin.on_step_start(clock)
-        labels = torch.from_numpy(self.targets[self.rows])
         has_gradient = self._step(labels)
         with self._refusals():
             plugin.on_gradients(clock)
-        if not self.is_foreign:
-            return []
-        if not (has_gradient or any(self._step(labels) for _ in range(_DRAWS - 1))):
-            said = (
-                f"{self.name}: the loss gives the embeddings no gradient, so the network would learn nothing; compute "
-                "it from `embeddings` without detach(), .data or torch.no_grad()"
-            )
-            if isinstance(self.built.loss, TrainingPlugin):  # It may begin with another part of its training.
-                return [said]
-            raise NothingLearnedError(said)
-        # Images drawn at random can make a batch in which all classes differ.
+        return has_gradient
+
+    def _without_gradient(self) -> str:
+        """Say that the network would learn nothing; refuse it, unless the loss has hooks and may begin otherwise."""
+        reason = (
+            f"{self.name}: the loss gives the embeddings no gradient, so the network would learn nothing; compute "
+            "it from `embeddings` without detach(), .data or torch.no_grad()"
+        )
+        if isinstance(self.built.loss, TrainingPlugin):  # It may begin with another part of its training.
+            return reason
+        raise NothingLearnedError(reason)
+
+    def _try_different_classes(self, labels: Tensor) -> None:
+        """Make a step with a batch in which all classes differ, where images drawn at random can make one."""
         is_random = self.spec.batch.samples_per_class == 0 and self.spec.miner is None
         if is_random and len(np.unique(self.targets)) >= len(labels):
             self._step(torch.arange(len(labels)))
+
+    def _parameters_without_gradient(self) -> list[str]:
         return [
             f"{self.name}: its parameter {name} gets no gradient in a first step; if it is no part of the loss, make "
             "it a buffer"

@@ -41,7 +41,7 @@ def with_features(
     device: str,
     progress: Progress | None = None,
 ) -> Dataset:
-    """Replace the images of a dataset by the features of a frozen trunk, and keep them as pictures.
+    """Replace the images of a dataset by the features of a frozen trunk.
 
     Args:
         trunk: The trunk, which stays as it is.
@@ -55,7 +55,7 @@ def with_features(
         if not folder.exists():
             _compute(images, trunk, settings, folder, torch.device(device), progress)
     features = LabelledFeatures(np.arange(len(images)), images.labels, folder / FEATURES_FILE)
-    return replace(dataset, images=features, pictures=images)
+    return replace(dataset, images=features)
 
 
 def _compute(

@@ -1,11 +1,11 @@
 """The tables and the page of a board: the ranking of the methods, then what is the same on all datasets."""
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from reports.board.board_findings import of_agreement, of_failed, of_units
 from reports.board.boards import Board, BoardDataset
 from reports.tables.formats import templates, to_html
 from reports.tables.table import Cell, Column, NumberFormat, Row, Table, format_of, measured_cell
@@ -13,8 +13,7 @@ from results.answer.across_datasets import FEWEST_FOR_A_MEAN, BoardVerdict, Pair
 from results.answer.answers import Answer
 from results.answer.intervals import Interval
 from results.answer.values import Pair
-from results.findings.origin import origin_findings
-from results.wording import capitalized, counted, few, joined, listed, place_words, plural, some, verb
+from results.wording import capitalized, counted, few, joined, listed, place_words, some, verb
 
 ORDER: tuple[BoardVerdict, ...] = ("consistent", "hint: same on both", "depends on the dataset", "cannot tell")
 """The verdicts, answers first."""
@@ -26,21 +25,15 @@ _NAMED_CONDITIONS = ("protocol", "trunk.name", "trunk.weights", "trunk.frozen", 
 MOST_DATASETS = 4
 """Of more datasets the tables count what each shows; their files have the numbers."""
 
-MOST_CORRELATIONS = 10
-"""Of more datasets no rank correlations are named."""
 
-
-def ranking_table(board: Board) -> Table:
+def ranking_table(board: Board, *, with_headline: bool = True) -> Table:
     """Build the ranking: mean and possible ranks on each dataset, and over all, the best mean rank first.
 
-    Of many datasets it says on how many a method can be the best.
+    Of many datasets it says on how many a method can be the best. `with_headline` makes the headline the first note.
     """
     count, on_all = len(board.methods), board.claims_on_all()
-    columns = [
-        Column(name, group=one.title)
-        for one in board.datasets
-        for name in (board.score_name.rpartition(" ")[2], "rank")
-    ]
+    score = board.score_name.rpartition(" ")[2]
+    columns = [Column(name, group=one.title) for one in board.datasets for name in (score, "rank")]
     rows = []
     for key, mean_rank in board.mean_ranks.items():
         cells = []
@@ -48,11 +41,12 @@ def ranking_table(board: Board) -> Table:
             own = dataset.answer.values[key]
             cells += [measured_cell(Interval(own.mean, None, own.n), format_of(dataset.answer.question))]
             cells += [Cell(place_words(dataset.answer.rank_intervals.get(key, (1, count))))]
-        worse, better = (sum(pair[of] == key for pair in on_all) for of in (1, 0))
-        over = (Cell(mean_rank, form=NumberFormat(digits=1)), Cell(place_words((1 + worse, count - better))))
-        rows.append(Row(board.methods[key], (*cells, *over), key))
+        worse = sum(loser == key for _, loser in on_all)
+        better = sum(winner == key for winner, _ in on_all)
+        cells += [Cell(mean_rank, form=NumberFormat(digits=1)), Cell(place_words((1 + worse, count - better)))]
+        rows.append(Row(board.methods[key], cells, key))
     titles = some([one.title for one in board.datasets], 6)
-    over_columns = (Column("mean rank"), Column("rank on all"))
+    over = (Column("mean rank"), Column("rank on all"))
     common = joined([f"{key} {board.conditions[key]}" for key in _NAMED_CONDITIONS if key in board.conditions])
     question = board.datasets[0].answer.question
     unit = " in percent" if question.in_percent else ""
@@ -62,21 +56,22 @@ def ranking_table(board: Board) -> Table:
         caption=f"{capitalized(board.score_name)}{unit}{lower}, the best mean rank first. Rank: "
         "the places that a method can have by the dataset's comparison, for all methods together at 95 %. On all: by "
         f"what every dataset shows.{f' In common: {common}.' if common else ''}",
-        columns=(*columns, *over_columns),
+        columns=(*columns, *over),
         rows=tuple(rows),
-        notes=(headline(board), *_agreement(board)),
+        notes=(*([headline(board)] if with_headline else []), *(one.sentences for one in of_agreement(board))),
     )
     if len(board.datasets) <= MOST_DATASETS:
         return full
     leaders = Counter(key for one in board.datasets for key in _leaders(board, one))
-    short = [(Cell(leaders[row.key]), *row.cells[-2:]) for row in full.rows]
-    return _short(full, (Column("can be the best on"), *over_columns), short)
+    of_row = [[Cell(leaders[row.key])] for row in full.rows]
+    return _short(full, [Column("can be the best on")], of_row, [column.title for column in over])
 
 
-def _short(full: Table, columns: tuple[Column, ...], cells: Sequence[Sequence[Cell]]) -> Table:
-    """A table of fewer columns, whose files have all."""
-    rows = tuple(replace(row, cells=own) for row, own in zip(full.rows, cells, strict=True))
-    return replace(full, columns=columns, rows=rows, own_sheet=full.sheet)
+def _short(full: Table, columns: Sequence[Column], cells: Sequence[Sequence[Cell]], kept: Sequence[str]) -> Table:
+    """A table of new columns and of those of a full one that are kept, by title; its files have the full one."""
+    rest = full.with_columns(kept)
+    rows = tuple(replace(row, cells=[*own, *row.cells]) for row, own in zip(rest.rows, cells, strict=True))
+    return replace(rest, columns=(*columns, *rest.columns), rows=rows)
 
 
 def _leaders(board: Board, dataset: BoardDataset) -> list[str]:
@@ -113,7 +108,7 @@ def pairs_table(board: Board, compare: str = "all", *, decided: bool = False) ->
     found = board.pairs(compare)
     pairs = sorted(zip(found, surviving(found), strict=True), key=lambda one: ORDER.index(one[0].verdict))
     means = [Column("mean"), Column("predicted")] if len(board.datasets) >= FEWEST_FOR_A_MEAN else []
-    columns = (*(Column(one.title) for one in board.datasets), *means, Column("verdict", numeric=False))
+    verdict = Column("verdict", numeric=False)
     shown = [one for one in pairs if not decided or one[0].verdict != "cannot tell"]
     unit = " in percentage points" if board.datasets[0].answer.question.in_percent else ""
     full = Table(
@@ -121,30 +116,27 @@ def pairs_table(board: Board, compare: str = "all", *, decided: bool = False) ->
         caption=f"Differences of {board.score_name}{unit}, with 95 % intervals. "
         f"{_OVER_ALL if means else _OVER_TWO} Intervals and verdicts are for one row alone. * survives Holm's "
         f"correction over the {counted(len(pairs), 'row')}.",
-        columns=columns,
+        columns=(*(Column(one.title) for one in board.datasets), *means, verdict),
         rows=tuple(
             Row(f"{board.methods[pair.a]} − {board.methods[pair.b]}", _cells(board, pair), sign="*" if survives else "")
             for pair, survives in shown
         ),
         first="Methods",
-        notes=(_counts(pairs), *_failed(board)),
-        remarks=(*_limits(board), *_origins(board)),
+        notes=(_counts(pairs), *(one.sentences for one in of_failed(board))),
+        remarks=(*(one.sentences for one in of_units(board)), *_origins(board)),
     )
     if len(board.datasets) <= MOST_DATASETS:
         return full
+    counts = [Column("datasets above"), Column("below"), Column("open")]
     sides = [Counter(map(side_of, pair.on)) for pair, _ in shown]
-    short = [
-        (*(Cell(of[side]) for side in (1, -1, 0)), *row.cells[len(board.datasets) :])
-        for of, row in zip(sides, full.rows, strict=True)
-    ]
-    counts = (Column("datasets above"), Column("below"), Column("open"))
-    return _short(full, (*counts, *columns[len(board.datasets) :]), short)
+    of_row = [[Cell(of[side]) for side in (1, -1, 0)] for of in sides]
+    return _short(full, counts, of_row, [column.title for column in (*means, verdict)])
 
 
 def board_page(board: Board, compare: str = "all", made: str = "") -> str:
     """Draw the page of a board as HTML. `made` is the footer's sentence on when and by what it was drawn."""
-    ranking, pairs = ranking_table(board), pairs_table(board, compare)
-    tables = (replace(ranking, title="Ranking", notes=ranking.notes[1:]), pairs)  # The page begins with the others.
+    ranking, pairs = ranking_table(board, with_headline=False), pairs_table(board, compare)
+    tables = (replace(ranking, title="Ranking"), pairs)
     return (
         templates(Path(__file__).parent)
         .get_template("board.html")
@@ -179,32 +171,9 @@ def _note(found: Answer, pair: Pair) -> str:
 
 def _counts(pairs: Sequence[tuple[PairOverDatasets, bool]]) -> str:
     counts, holding = Counter(pair.verdict for pair, _ in pairs), sum(survives for _, survives in pairs)
-    said = [f"{counts[verdict]:,} {verdict}" for verdict in ORDER if counts[verdict]]
+    of_verdicts = [f"{counts[verdict]:,} {verdict}" for verdict in ORDER if counts[verdict]]
     many = f" {holding or 'None'} survive a correction over all {len(pairs):,}." if len(pairs) > 1 else ""
-    return f"Of {counted(len(pairs), 'pair')}: {listed(said)}.{many}"
-
-
-def _failed(board: Board) -> Iterator[str]:
-    for dataset in board.datasets:
-        for key, failed in dataset.answer.failed.items():
-            units = counted(dataset.answer.values[key].count, "search")
-            yield (
-                f"On {dataset.title}, {len(failed)} of {units} of {board.methods[key]} found no good setting "
-                f"({listed([dataset.answer.question.number(value) for value in failed])}) and is set aside."
-            )
-
-
-def _agreement(board: Board) -> Iterator[str]:
-    """Give the rank correlations, and what they mean for a reader with another dataset."""
-    named = [
-        f"{listed(titles)} {'none, as all methods of one are tied' if math.isnan(found) else f'{found:.2f}'}"
-        for titles, found in board.correlations.items()
-    ]
-    correlation = f"Rank correlation: {'; '.join(named)}. " if len(board.datasets) <= MOST_CORRELATIONS else ""
-    yield (
-        f"{correlation}Of two methods, the one ahead on one of these datasets is also ahead on another in "
-        f"{100 * board.same_order:.0f} % of cases. A coin has 50 %."
-    )
+    return f"Of {counted(len(pairs), 'pair')}: {listed(of_verdicts)}.{many}"
 
 
 _OVER_ALL = (
@@ -216,34 +185,6 @@ _OVER_TWO = (
     "Hint: both intervals lie on the same side of zero, which a third dataset can still turn around. Depends on the "
     "dataset: the intervals lie on opposite sides."
 )
-
-
-def _limits(board: Board) -> Iterator[str]:
-    """Say what the intervals of each dataset are made from, and which methods are missing."""
-    units: dict[str, list[str]] = {}
-    for one in board.datasets:
-        units.setdefault(_unit_words(one), []).append(one.title)
-    yield from (f"On {listed(titles)}, {words}" for words, titles in units.items())
-    for one in board.datasets:
-        findings = origin_findings(one.source.measured) if one.source else ()
-        yield from (f"On {one.title}: {finding.sentences}" for finding in findings)
-    if board.left_out:
-        code = " with the same code" if board.conditions else ""
-        yield f"Not on all datasets{code}, so not on the board: {joined(list(board.left_out.values()))}."
-
-
-def _unit_words(dataset: BoardDataset) -> str:
-    unit, assumed = dataset.answer.question.unit, dataset.answer.question.assumed
-    if unit == "search":
-        return "the intervals are over complete searches."
-    if unit == "run":
-        return "nothing was searched; the intervals are over runs of the given settings."
-    if unit not in ("search", "single search"):
-        return f"the intervals are over {plural(dataset.answer.unit_word)}."
-    if assumed is None:
-        return "one search of each method, and how far two differ is not known, so there are no intervals."
-    words = dataset.answer.question.assumed_words
-    return f"one search of each method; the intervals take {words} as the deviation between searches."
 
 
 def _origins(board: Board) -> Iterator[str]:

@@ -21,7 +21,7 @@ from results.answer.across_datasets import (
 )
 from results.answer.answer_question import answer_frame
 from results.answer.answers import Answer
-from results.findings.experiment import answer_of
+from results.findings.experiment import ExperimentAnswer, answer_of
 from results.spec.data_choice import OWN_DATA
 from results.spec.plan import PlannedRow
 from results.store.experiment_results import MeasuredExperiment
@@ -55,7 +55,7 @@ class Source:
     measured: MeasuredExperiment
 
     @cached_property
-    def answer(self) -> Answer:
+    def answer(self) -> ExperimentAnswer:
         """What it shows."""
         return answer_of(self.measured)
 
@@ -68,21 +68,21 @@ class Source:
     @property
     def title(self) -> str:
         """Title of the dataset; of a user's data the name of the experiment."""
-        name = self.measured.summary.dataset
+        name = self.measured.plan.dataset
         title = self.name if name in OWN_DATA else _TITLES.get(name, name)
-        return f"part of {title}" if self.measured.summary.experiment.dataset.subset else title
+        return f"part of {title}" if self.measured.plan.experiment.dataset.subset else title
 
     @property
     def data(self) -> tuple[str, str]:
         """What tells datasets apart. Two parts of one dataset are one, and so are equal files under other names."""
-        name, data = self.measured.summary.dataset, self.measured.summary.data
+        name, data = self.measured.plan.dataset, self.measured.plan.data
         content = data.content if data and data.content else self.measured.records[0].data_fingerprint
         return name, content if name in OWN_DATA else ""
 
     @property
     def conditions(self) -> dict[str, str]:
         """What experiments on one board have in common: score, protocol and every condition of the trainings."""
-        experiment = self.measured.summary.experiment
+        experiment = self.measured.plan.experiment
         settings = flat(experiment.conditions.model_dump(mode="json", exclude=_OF_THE_DATA))
         common = {"score": self.answer.question.score_name, "protocol": experiment.protocol}
         return common | {key: str(value) for key, value in settings}
@@ -90,28 +90,28 @@ class Source:
     @property
     def budget(self) -> str:
         """Searches, trials and runs of each method in words."""
-        summary = self.measured.summary
-        searches = summary.experiment.search.searches
-        of_search = f"{searches} x {counted(summary.trials, 'trial')}, " if summary.trials else "given settings, "
-        return f"{of_search}{counted(summary.reproductions, 'run')}" + (" each" if searches > 1 else "")
+        plan = self.measured.plan
+        searches = plan.experiment.search.searches
+        of_search = f"{searches} x {counted(plan.trials, 'trial')}, " if plan.trials else "given settings, "
+        return f"{of_search}{counted(plan.reproductions, 'run')}" + (" each" if searches > 1 else "")
 
 
 def with_all_methods(measured: MeasuredExperiment, titles: Mapping[str, str]) -> MeasuredExperiment:
-    """Add the complete methods of earlier starts to an experiment's summary.
+    """Add the complete methods of earlier starts to an experiment's plan.
 
     Args:
         measured: An experiment with the runs of all methods of all its starts.
         titles: Titles of methods.
     """
-    summary = measured.summary
-    planned = summary.reproductions * (summary.experiment.search.searches if summary.trials else 1)
+    plan = measured.plan
+    planned = plan.reproductions * (plan.experiment.search.searches if plan.trials else 1)
     counts = Counter(record.method for record in measured.records)
-    others = sorted(key for key, runs in counts.items() if key not in summary.rows and runs >= planned)
-    experiment = summary.experiment.model_copy(update={"methods": (*summary.experiment.methods, *others)})
-    rows = summary.rows | {key: PlannedRow(key=key, title=titles.get(key, key), runs=planned) for key in others}
+    others = sorted(key for key, runs in counts.items() if key not in plan.rows and runs >= planned)
+    experiment = plan.experiment.model_copy(update={"methods": (*plan.experiment.methods, *others)})
+    rows = plan.rows | {key: PlannedRow(key=key, title=titles.get(key, key), runs=planned) for key in others}
     records = tuple(record for record in measured.records if record.method in rows)
     added = {"experiment": experiment, "rows": rows}
-    return replace(measured, summary=summary.model_copy(update=added), records=records)
+    return replace(measured, plan=plan.model_copy(update=added), records=records)
 
 
 @dataclass(frozen=True)

@@ -73,10 +73,6 @@ class FigureError(ValueError):
     """A figure cannot be drawn from the given values. The message names what the figure needs."""
 
 
-class UndrawableError(FigureError):
-    """There are values, but they cannot be drawn, such as equal embeddings. The page says so in the figure's place."""
-
-
 def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
     """Decorate a drawing function, so that it draws with the common settings."""
 
@@ -122,12 +118,6 @@ def legend_keys(*axes: Axes) -> tuple[list[Artist], list[str]]:
     pairs = (zip(*each.get_legend_handles_labels(), strict=True) for each in axes)
     keys = {label: handle for of_axes in pairs for handle, label in of_axes}
     return list(keys.values()), list(keys)
-
-
-def shortened(name: str, most: int) -> str:
-    """Leave out the middle of a name that is too long for its place."""
-    half = most // 2
-    return name if len(name) <= most else f"{name[: half - 1]}…{name[-half:]}"
 
 
 def sign(index: int) -> Look:

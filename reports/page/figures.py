@@ -1,7 +1,4 @@
-"""The figures of a page: intervals, curves and sweeps of runs, searches, and embeddings of each method's first run.
-
-A gallery takes space, so it is made for the best few methods only.
-"""
+"""The figures of a page: intervals, curves and sweeps of runs, and searches."""
 
 import base64
 import io
@@ -14,9 +11,9 @@ from pathlib import Path
 from matplotlib.figure import Figure
 from PIL import Image
 
-from reports.figures import embedding_figures, score_figures
+from reports.figures import score_figures
 from reports.figures.score_figures import FoldCurve
-from reports.figures.style import PAGE_WIDTH, FigureError, UndrawableError, files_of
+from reports.figures.style import FigureError, files_of
 from reports.page.material import Material
 from reports.page.sweeps import dependence_plot, sweeps_of
 from results.atomic_files import file_name, write_atomically
@@ -24,34 +21,30 @@ from results.records.records import RunRecord
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.wording import capitalized
 
-_COLOURS_OF_DRAWINGS = 2**14
-
-SPECTRA, GALLERIES, QUERIES, NEIGHBOURS = 7, 2, 6, 4
-"""Number of best methods that are shown by spectra and galleries; queries and neighbours in a gallery."""
-
 
 @dataclass(frozen=True)
-class Drawn:
+class PageFigure:
     """A figure.
 
     Attributes:
         name: Name of the files, without suffix.
-        files: Contents of the files by suffix; empty if the figure cannot be drawn.
-        caption: Explains how to read the figure, or why it cannot be drawn.
-        fold: Heading of the collapsed group that the figure belongs to; empty for a figure that is always visible.
+        files: Contents of the files by suffix.
+        caption: Explains how to read the figure.
+        section: Heading of the collapsed section that the figure belongs to; empty for a figure that is always visible.
     """
 
     name: str
     title: str
     files: Mapping[str, str | bytes]
     caption: str = ""
-    fold: str = ""
+    section: str = ""
 
     @cached_property
     def image(self) -> str:
-        """The picture as a data URI; empty for a figure that cannot be drawn."""
-        png = self.files.get("png")
-        return f"data:image/png;base64,{base64.b64encode(_smaller(png)).decode()}" if isinstance(png, bytes) else ""
+        """The picture as a data URI."""
+        png = self.files["png"]
+        assert isinstance(png, bytes)
+        return f"data:image/png;base64,{base64.b64encode(_smaller(png)).decode()}"
 
     def save(self, folder: Path) -> list[str]:
         """Write the files into `folder`, and return their names."""
@@ -61,16 +54,13 @@ class Drawn:
 
 
 def _smaller(png: bytes) -> bytes:
-    """A figure in 256 colours has a third of the bytes. Photographs have too many colours for that."""
-    picture = Image.open(io.BytesIO(png)).convert("RGB")
-    if picture.getcolors(_COLOURS_OF_DRAWINGS) is None:
-        return png
-    buffer = io.BytesIO()
+    """A figure in 256 colours has a third of the bytes."""
+    picture, buffer = Image.open(io.BytesIO(png)).convert("RGB"), io.BytesIO()
     picture.quantize(256, dither=Image.Dither.NONE).save(buffer, "PNG", optimize=True)
     return min(png, buffer.getvalue(), key=len)
 
 
-def page_figures(material: Material) -> Iterator[Drawn]:
+def page_figures(material: Material) -> Iterator[PageFigure]:
     """Draw all figures for which there are data."""
     if material.answer.intervals:
         yield from _intervals(material)
@@ -80,36 +70,30 @@ def page_figures(material: Material) -> Iterator[Drawn]:
         yield from _test_curves(material)
         for key in (key for key in material.records if key in material.searches):
             yield from _search(material, key)
-        yield from _embeddings(material)
 
 
-def _drawn(name: str, title: str, draw: Callable[[], Figure], caption: str, fold: str = "") -> Iterator[Drawn]:
-    """Draw a figure; nothing if there are no data for it.
-
-    A figure whose data cannot be drawn, such as equal embeddings, becomes a sentence with the reason.
-    """
+def _figure(name: str, title: str, draw: Callable[[], Figure], caption: str, section: str = "") -> Iterator[PageFigure]:
+    """Draw a figure; nothing if there are no data for it."""
     try:
         figure = draw()
-    except UndrawableError as error:
-        yield Drawn(name, title, {}, f"This figure cannot be drawn: {error}.", fold)
     except FigureError:
         return
     else:
-        yield Drawn(name, title, files_of(figure), caption, fold)
+        yield PageFigure(name, title, files_of(figure), caption, section)
 
 
-def _intervals(material: Material) -> Iterator[Drawn]:
+def _intervals(material: Material) -> Iterator[PageFigure]:
     unit = material.unit
     found = material.answer
     rows = {material.titles[key]: (found.values[key].single, found.intervals[key]) for key in material.order}
     score = ", ".join(filter(None, (material.score_name, material.scale)))
     draw = partial(score_figures.interval_plot, rows, score, unit, found.question.ends, found.question.factor)
-    return _drawn(
+    return _figure(
         "intervals", f"{capitalized(material.score_name)} by method", draw, score_figures.caption_of_intervals(unit)
     )
 
 
-def sweep_figures(materials: Sequence[Material]) -> Iterator[Drawn]:
+def sweep_figures(materials: Sequence[Material]) -> Iterator[PageFigure]:
     """Draw the sweeps of an experiment, or those over the panels of its file."""
     for sweep in sweeps_of(materials):
         try:
@@ -120,21 +104,21 @@ def sweep_figures(materials: Sequence[Material]) -> Iterator[Drawn]:
         csv = frame.assign(values=values).to_csv(index=False, lineterminator="\n", float_format="%.12g")
         name, metric = f"sweep_{file_name(sweep.parameter)}", HEADLINE_METRICS[sweep.metric]
         draw = partial(dependence_plot, frame, sweep.parameter, metric)
-        for drawn in _drawn(name, f"{metric} and {sweep.parameter}", draw, sweep.note(frame)):
-            yield replace(drawn, files={**drawn.files, "csv": csv})
+        for figure in _figure(name, f"{metric} and {sweep.parameter}", draw, sweep.note(frame)):
+            yield replace(figure, files={**figure.files, "csv": csv})
 
 
-def _validation_curves(material: Material) -> Iterator[Drawn]:
+def _validation_curves(material: Material) -> Iterator[PageFigure]:
     title = "Validation scores during the trainings of each method's first run"
     trainings = material.measured.trainings.items()
     known = {name: {one.iteration: one.map_at_r for one in result.curve} for name, result in trainings}
     firsts = {key: records[:1] for key, records in material.records.items()}
     draw = partial(score_figures.score_curves, _curves(material, firsts, known))
-    return _drawn("validation_curves", title, draw, score_figures.CAPTION_OF_VALIDATIONS)
+    return _figure("validation_curves", title, draw, score_figures.CAPTION_OF_VALIDATIONS)
 
 
-def _test_curves(material: Material) -> Iterator[Drawn]:
-    metric = material.measured.summary.experiment.peeking_metric
+def _test_curves(material: Material) -> Iterator[PageFigure]:
+    metric = material.measured.plan.experiment.peeking_metric
     name, unit = f"test {HEADLINE_METRICS[metric]}", "run" if material.folds == 1 else "fold"
     # A run with one training is one line; of runs with several folds only the first is drawn.
     shown = {key: records[: None if unit == "run" else 1] for key, records in material.records.items()}
@@ -143,7 +127,7 @@ def _test_curves(material: Material) -> Iterator[Drawn]:
     lines = _curves(material, shown, known)
     title, caption = f"{capitalized(name)} during the trainings", score_figures.CAPTION_OF_TEST_SCORES
     draw = partial(score_figures.score_curves, lines, name, unit)
-    return _drawn("test_curves", title, draw, caption, "Test scores during the trainings")
+    return _figure("test_curves", title, draw, caption, "Test scores during the trainings")
 
 
 def _curves(
@@ -161,24 +145,11 @@ def _curves(
     return found
 
 
-def _search(material: Material, key: str) -> Iterator[Drawn]:
+def _search(material: Material, key: str) -> Iterator[PageFigure]:
     """Draw a method's search."""
     trials, title = material.searches[key], material.titles[key]
     if all(trial.score is None for trial in trials):
         return
-    name, fold = f"search_{file_name(key)}", "The search"
+    name, section = f"search_{file_name(key)}", "The search"
     draw = partial(score_figures.search_history, trials)
-    yield from _drawn(f"{name}_history", f"{title}: trials", draw, score_figures.caption_of_search(trials), fold)
-
-
-def _embeddings(material: Material) -> Iterator[Drawn]:
-    shown = {key: material.figure_data[key] for key in material.records if key in material.figure_data}
-    spectra = {material.titles[key]: data.spectrum for key, data in list(shown.items())[:SPECTRA]}
-    draw = partial(embedding_figures.singular_value_spectrum, spectra, PAGE_WIDTH)
-    yield from _drawn("spectrum", "Singular values of the test embeddings", draw, embedding_figures.CAPTION_OF_SPECTRA)
-    for key, data in list(shown.items())[:GALLERIES]:
-        title = f"{material.titles[key]}: hardest classes"
-        draw = partial(embedding_figures.retrieval_gallery, data, QUERIES, NEIGHBOURS)
-        yield from _drawn(
-            f"gallery_{file_name(key)}", title, draw, embedding_figures.CAPTION_OF_GALLERY, "Nearest test images"
-        )
+    yield from _figure(f"{name}_history", f"{title}: trials", draw, score_figures.caption_of_search(trials), section)

@@ -1,4 +1,4 @@
-"""The input of a page: an experiment's records, the figure data of its runs, and the trials of its searches."""
+"""The input of a page: an experiment's records, and the trials of its searches."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from reports.figures.score_figures import IntervalUnit
 from reports.tables.method_tables import PublishedSettings
 from results.answer.answers import Answer
-from results.records.artifacts import FigureData
+from results.findings.experiment import ExperimentAnswer
 from results.records.records import RunRecord
 from results.records.trials import Trial
 from results.spec.mlrc_constants import HEADLINE_METRICS
@@ -44,11 +44,9 @@ class Material:
 
     Attributes:
         answer: What the experiment shows, with its runs and trainings; or that of scores which are of no experiment.
-        figure_data: Figure data by method, for the methods that have one.
         searches: The finished trials of a search by method, for the methods that have one.
-        unreadable: Files of figure data that cannot be read.
         published: The hyperparameters that the methods' sources report as best, by method and target.
-        deviations: Settings that differ from the suite's experiment file of the same name, as phrases.
+        departures: Settings that differ from the suite's experiment file of the same name, as phrases.
         sources: Papers of the methods, by method, for the methods that the suite brings.
         made: When and by what the page was made, for its footer.
         label: What the labels of its tables in LaTeX begin with; empty for the name.
@@ -56,11 +54,9 @@ class Material:
 
     name: str
     answer: Answer
-    figure_data: Mapping[str, FigureData] = field(default_factory=dict)
     searches: Mapping[str, tuple[Trial, ...]] = field(default_factory=dict)
-    unreadable: tuple[str, ...] = ()
     published: PublishedSettings = field(default_factory=dict)
-    deviations: tuple[str, ...] = ()
+    departures: tuple[str, ...] = ()
     commands: tuple[Command, ...] = ()
     sources: Mapping[str, MethodSource] = field(default_factory=dict)
     made: str = ""
@@ -69,7 +65,8 @@ class Material:
     @property
     def measured(self) -> MeasuredExperiment:
         """The experiment with its runs and trainings."""
-        return self.answer.of_experiment
+        assert isinstance(self.answer, ExperimentAnswer), "the scores are of no experiment"
+        return self.answer.measured
 
     @property
     def titles(self) -> dict[str, str]:
@@ -79,7 +76,7 @@ class Material:
     @cached_property
     def records(self) -> dict[str, list[RunRecord]]:
         """Runs by method, in the page's order. Methods without runs are left out."""
-        runs = self.answer.measured.runs if self.answer.measured else {}
+        runs = self.answer.measured.runs if isinstance(self.answer, ExperimentAnswer) else {}
         return {key: sorted(runs[key], key=lambda run: (run.search, run.run)) for key in self.order if key in runs}
 
     @property

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from reports.headline import headline, joined_and_single
-from reports.page.figures import Drawn, page_figures
+from reports.page.figures import PageFigure, page_figures
 from reports.page.material import Material, version
 from reports.page.ranking import matrix, ranking, reading_of_marks
 from reports.published.eligibility import StoredExperiment, concerns
@@ -18,6 +18,7 @@ from reports.tables.formats import WRITERS, escape_latex, templates, to_html
 from reports.tables.method_tables import costs, hyperparameters, peeking_table, recipes
 from reports.tables.result_table import table_of
 from reports.tables.table import Table
+from results.findings.experiment import ExperimentAnswer
 from results.findings.search import cut_offs
 from results.published.tables import published_table, published_tables
 from results.records.provenance import Provenance
@@ -37,7 +38,7 @@ class PageTable(NamedTuple):
     downloads: tuple[tuple[str, str], ...]
 
 
-def build_page(material: Material) -> tuple[str, tuple[Drawn, ...]]:
+def build_page(material: Material) -> tuple[str, tuple[PageFigure, ...]]:
     """Return the page of an experiment as HTML, and all its figures. Parts without data are left out.
 
     Every text is escaped. The page's content security policy forbids all requests, and all scripts except its own.
@@ -61,15 +62,17 @@ def build_page(material: Material) -> tuple[str, tuple[Drawn, ...]]:
     return html, figures
 
 
-def page_values(material: Material, figures: tuple[Drawn, ...] = ()) -> dict[str, Any]:
+def page_values(material: Material, figures: tuple[PageFigure, ...] = ()) -> dict[str, Any]:
     """Return the values of the page's template."""
-    measured = material.answer.measured
+    found = material.answer if isinstance(material.answer, ExperimentAnswer) else None
+    measured = found.measured if found else None
     environments, numbers = _environments(material)
-    compared = _published(material) if measured else []
+    compared = _published(material, found) if found else []
     return {
         "material": material,
+        "measured": measured,
         "headline": headline(material.answer),
-        "joined_and_single": joined_and_single(material.answer),
+        "joined_and_single": joined_and_single(found) if found else "",
         "findings": {level: [one for one in material.answer.findings if one.level == level] for level in _LEVELS},
         "ranking": ranking(material),
         "matrix": matrix(material.answer),
@@ -85,15 +88,15 @@ def page_values(material: Material, figures: tuple[Drawn, ...] = ()) -> dict[str
         ],
         "not_compared": [one for one in compared if not any(row.was_run for row in one.rows)],
         "scores": _table(material, table_of(material.answer), "table", "results"),
-        "recipes": _table_if_any(material, recipes(material.answer), "recipes") if measured else None,
-        "details": list(filter(None, _details(material))) if measured else [],
+        "recipes": _table_if_any(material, recipes(found), "recipes") if found else None,
+        "details": list(filter(None, _details(material, found))) if found else [],
         "figures": {
-            fold: [figure for figure in figures if figure.fold == fold]
-            for fold in dict.fromkeys(figure.fold for figure in figures)
+            section: [figure for figure in figures if figure.section == section]
+            for section in dict.fromkeys(figure.section for figure in figures)
         },
         "settings": {
             key: ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-            for key, value in (flat(measured.summary.experiment.without_folder()) if measured else ())
+            for key, value in (flat(measured.plan.experiment.without_folder()) if measured else ())
             if value not in ([], None)
         },
         "cut_off": [
@@ -113,9 +116,9 @@ def _downloads(table: Table, name: str) -> tuple[tuple[str, str], ...]:
 def _table(material: Material, table: Table, name: str, kind: str = "") -> PageTable:
     """A table without the title of the experiment, and without the findings, which the page shows once."""
     table = replace(table, label=f"{material.label or material.name} {kind or name}")
-    said = {finding.sentences for finding in material.answer.findings}
+    shown = {finding.sentences for finding in material.answer.findings}
     title = capitalized(table.title.removeprefix(f"{material.answer.question.title}: "))
-    notes, remarks = (tuple(note for note in of if note not in said) for of in (table.notes, table.remarks))
+    notes, remarks = (tuple(note for note in of if note not in shown) for of in (table.notes, table.remarks))
     return PageTable(replace(table, title=title, notes=notes, remarks=remarks), _downloads(table, name))
 
 
@@ -123,19 +126,19 @@ def _table_if_any(material: Material, table: Table, name: str) -> PageTable | No
     return _table(material, table, name) if table.rows else None
 
 
-def _details(material: Material) -> Iterator[PageTable | None]:
-    yield _table_if_any(material, hyperparameters(material.answer, material.published), "hyperparameters")
-    yield _table_if_any(material, peeking_table(material.answer), "peeking")
-    yield _table_if_any(material, costs(material.answer), "costs")
+def _details(material: Material, found: ExperimentAnswer) -> Iterator[PageTable | None]:
+    yield _table_if_any(material, hyperparameters(found, material.published), "hyperparameters")
+    yield _table_if_any(material, peeking_table(found), "peeking")
+    yield _table_if_any(material, costs(found), "costs")
 
 
-def _published(material: Material) -> list[ComparedTable]:
+def _published(material: Material, found: ExperimentAnswer) -> list[ComparedTable]:
     """The published tables that concern the experiment; one without any value of ours if it says why."""
-    stored = StoredExperiment(material.name, material.answer, material.deviations)
+    stored = StoredExperiment(material.name, found, material.departures)
     tables = [
         join(table, [stored])
         for table in map(published_table, published_tables())
-        if concerns(table, material.name, material.measured.summary)
+        if concerns(table, material.name, found.measured.plan)
     ]
     return [table for table in tables if table.notes]
 

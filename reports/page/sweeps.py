@@ -133,8 +133,8 @@ class ScoreSweep:
     def published(self) -> tuple[FigureValue, ...]:
         """The values of the paper's figure, which is made by the suite's experiment of its name."""
         material = self.materials[0]
-        experiment = material.measured.summary.experiment
-        as_published = not experiment.dataset.subset and not material.deviations
+        experiment = material.measured.plan.experiment
+        as_published = not experiment.dataset.subset and not material.departures
         values = figure_values(material.name) if as_published else ()
         return tuple(value for value in values if value.dataset == experiment.dataset.name)
 
@@ -170,11 +170,11 @@ class ScoreSweep:
 
     def note(self, frame: pd.DataFrame) -> str:
         """Say what a point is, how many searches or runs it has, and how their epochs were chosen."""
-        protocols = dict.fromkeys(one.measured.summary.experiment.protocol for one in self.materials)
+        protocols = dict.fromkeys(one.measured.plan.experiment.protocol for one in self.materials)
         hollow = ["Hollow: as published, read off the authors' slides."] if self.published else []
         score = HEADLINE_METRICS[self.metric]
-        said = f"{score} on the test classes, mean and 95 % interval over {over(frame)} per point."
-        return " ".join((said, *(_CHOICES[protocol] for protocol in protocols), *hollow))
+        point = f"{score} on the test classes, mean and 95 % interval over {over(frame)} per point."
+        return " ".join((point, *(_CHOICES[protocol] for protocol in protocols), *hollow))
 
     def _rows(self, material: Material) -> Iterator[dict[str, Any]]:
         """Yield the points of one experiment that have the number, and lie on a line."""
@@ -191,7 +191,7 @@ class ScoreSweep:
             if number is not None and line and key in found.intervals and found.values[key].units:
                 interval = found.intervals[key]
                 scores = {"mean": interval.mean, "half_width": interval.half_width, "n": interval.n}
-                place = {"panel": material.measured.summary.dataset, "line": line, "x": number}
+                place = {"panel": material.measured.plan.dataset, "line": line, "x": number}
                 yield {**place, **scores, "unit": material.unit, "values": found.values[key].units}
 
 
@@ -206,7 +206,7 @@ def sweeps_of(materials: Sequence[Material]) -> Iterator[ScoreSweep]:
     if len(materials) > 1:
         yield from _over_panels(materials)
         return
-    experiment = materials[0].measured.summary.experiment
+    experiment = materials[0].measured.plan.experiment
     groups: dict[tuple[str, ...], list[dict[str, float]]] = {}
     for variant in experiment.variants:
         given = {**variant.set, **experiment.changes.get(variant.key, {})}
@@ -224,7 +224,7 @@ def sweeps_of(materials: Sequence[Material]) -> Iterator[ScoreSweep]:
 def _over_panels(materials: Sequence[Material]) -> Iterator[ScoreSweep]:
     by_dataset: dict[str, list[dict[str, float]]] = {}
     for material in materials:
-        experiment = material.measured.summary.experiment
+        experiment = material.measured.plan.experiment
         settings = flat(experiment.without_folder())
         numbers = {key: number for key, value in settings if (number := _number(value)) is not None}
         by_dataset.setdefault(experiment.dataset.name, []).append(numbers)
@@ -240,7 +240,7 @@ def _over_panels(materials: Sequence[Material]) -> Iterator[ScoreSweep]:
 
 def _row_setting(material: Material, key: str, target: str) -> object:
     """Return the value of a hyperparameter or of an experiment's setting in one row with runs; None if it has none."""
-    experiment = material.measured.summary.experiment
+    experiment = material.measured.plan.experiment
     if target in (given := material.records[key][0].hyperparameters):
         return given[target]
     for variant in experiment.variants:

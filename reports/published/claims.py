@@ -9,8 +9,9 @@ frozen trunk, a part of the dataset or another network can turn a true differenc
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Literal, get_args
 
 from reports.published.eligibility import StoredExperiment, concerns, objections
@@ -50,7 +51,7 @@ _DIRECTIONS: dict[str, tuple[ClaimVerdict, ClaimVerdict]] = {
 
 
 @dataclass(frozen=True)
-class ExperimentAnswer:
+class RunsAnswer:
     """What one experiment shows about a claim.
 
     Attributes:
@@ -88,7 +89,7 @@ class AnsweredClaim:
 
     claim: Claim
     printed: PrintAnswer
-    runs: ExperimentAnswer | None
+    runs: RunsAnswer | None
     quoted: dict[str, str]
     not_compared: tuple[str, ...] = ()
 
@@ -109,14 +110,21 @@ def answer_claims(
         stored: Experiments with runs, the latest first.
         any_dataset: Whether runs on other datasets may answer claims without runs on their own.
     """
-    return tuple(_answered(claim, stored, any_dataset) for claim in claims)
+
+    @cache  # Many claims ask an experiment about the same score.
+    def found(place: int, metric: str, embeddings: str) -> Answer:
+        return answer_on(stored[place].answer, metric, embeddings)
+
+    return tuple(_answered(claim, stored, found, any_dataset) for claim in claims)
 
 
-def _answered(claim: Claim, stored: Sequence[StoredExperiment], any_dataset: bool) -> AnsweredClaim:
+def _answered(
+    claim: Claim, stored: Sequence[StoredExperiment], found: Callable[[int, str, str], Answer], any_dataset: bool
+) -> AnsweredClaim:
     answers, not_compared = [], []
-    for one in stored:
+    for place, one in enumerate(stored):
         if one.dataset == claim.dataset or any_dataset:
-            answer = _experiment_answer(claim, one)
+            answer = _runs_answer(claim, one, partial(found, place))
             if answer is not None:
                 answers.append(answer)
             elif one.dataset == claim.dataset and one.runs(claim.a) and one.runs(claim.b):
@@ -125,7 +133,7 @@ def _answered(claim: Claim, stored: Sequence[StoredExperiment], any_dataset: boo
     return AnsweredClaim(claim, print_answer(claim), runs, quoted_values(claim), tuple(not_compared))
 
 
-def _rank(answer: ExperimentAnswer, claim: Claim) -> tuple[bool, bool, int, int]:
+def _rank(answer: RunsAnswer, claim: Claim) -> tuple[bool, bool, int, int]:
     pair, found = answer.pair, answer.answer
     by_search = found.question.unit == "search"
     searches = [side.count for side in (pair.of_a, pair.of_b) if not side.planned.constant] if by_search else [1]
@@ -133,16 +141,16 @@ def _rank(answer: ExperimentAnswer, claim: Claim) -> tuple[bool, bool, int, int]
     return own_dataset, answer.differences == (), min(searches, default=1), min(pair.of_a.runs, pair.of_b.runs)
 
 
-def _experiment_answer(claim: Claim, stored: StoredExperiment) -> ExperimentAnswer | None:
+def _runs_answer(claim: Claim, stored: StoredExperiment, on: Callable[[str, str], Answer]) -> RunsAnswer | None:
     if claim.metric not in HEADLINE_METRICS:
         return None  # Experiments compare headline scores alone.
-    found = answer_on(stored.answer, claim.metric, "concatenated" if claim.kind == "concatenated" else "separated")
+    found = on(claim.metric, "concatenated" if claim.kind == "concatenated" else "separated")
     pair = found.pair(claim.a, claim.b)
     if pair is None:
         return None
     differences = _differences(claim, stored)
     verdict = _verdict(claim, pair, found.question.bound or 0.0, its_conditions=differences == ())
-    return ExperimentAnswer(stored, found, pair, verdict, differences)
+    return RunsAnswer(stored, found, pair, verdict, differences)
 
 
 def _verdict(claim: Claim, pair: Pair, margin: float, *, its_conditions: bool) -> ClaimVerdict:
@@ -159,9 +167,9 @@ def _differences(claim: Claim, stored: StoredExperiment) -> tuple[str, ...] | No
         return None
     table = published_table(claim.setting)
     reasons = [] if stored.dataset == claim.dataset else [f"dataset {stored.dataset}"]
-    if not concerns(table, stored.name, stored.measured.summary):
+    if not concerns(table, stored.name, stored.measured.plan):
         reasons.append(f"not the settings of {table.name}")
-        stored = replace(stored, deviations=())
+        stored = replace(stored, departures=())
     for row, cell in cells:
         reasons += objections(table, row, cell, stored)
     reasons += [
@@ -228,7 +236,7 @@ def _row(one: AnsweredClaim) -> Row:
     return Row(_head(one), (*cells, *_answer_cells(claim, one.runs)), sign="†" if one.quoted else "")
 
 
-def _answer_cells(claim: Claim, answer: ExperimentAnswer | None) -> list[Cell]:
+def _answer_cells(claim: Claim, answer: RunsAnswer | None) -> list[Cell]:
     """The cells about runs; nothing is said about the claimed size under other conditions."""
     if answer is None:
         return [Cell()] * len(_OF_RUNS)
@@ -261,7 +269,7 @@ def _summary(answered: Sequence[AnsweredClaim]) -> str:
     return f"{counted(len(answered), 'claim')}. Print alone: {alone}. Runs: {'; '.join(counts)}."
 
 
-def verdict_counts(answers: Iterable[ExperimentAnswer]) -> str:
+def verdict_counts(answers: Iterable[RunsAnswer]) -> str:
     """Count the verdicts of distinct comparisons: `10 claims answered by 8 comparisons: 2 hold, 6 cannot tell`."""
     claims = list(answers)
     distinct = dict.fromkeys((answer.verdict, answer.identity) for answer in claims)
@@ -285,7 +293,7 @@ def _notes(one: AnsweredClaim) -> Iterator[str]:
         claimed = f"than those of {one.claim.setting}" if one.claim.setting else "than the claim's"
         yield f"{answer.stored.name}, other conditions {claimed}: {'; '.join(answer.differences)}."
     elif answer.differences is None:
-        setting = setting_phrase(answer.stored.measured.summary.experiment)
+        setting = setting_phrase(answer.stored.measured.plan.experiment)
         yield f"{answer.stored.name} is {setting}; the claim names no published table to compare it with."
 
 

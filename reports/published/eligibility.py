@@ -2,7 +2,7 @@
 
 A cell is filled from one experiment, never pooled from several. The experiment has to be the one of the table's name,
 or a panel of it, since training settings differ from table to table. It has to be run as its file says, which only
-rooms that read the files know (`StoredExperiment.deviations`).
+rooms that read the files know (`StoredExperiment.departures`).
 
 These must be as published too: dataset, whole and not a subset; trunk, started from its published
 ImageNet weights; dimensions of what was tested; one model, or four as separated or concatenated; image size; method.
@@ -11,7 +11,7 @@ ImageNet weights; dimensions of what was tested; one model, or four as separated
 import re
 from dataclasses import dataclass
 
-from results.answer.answers import Answer
+from results.findings.experiment import ExperimentAnswer
 from results.published.tables import PublishedCell, PublishedRow, PublishedTable
 from results.records.records import RunRecord
 from results.spec.conditions import ImageSettings
@@ -36,32 +36,32 @@ class StoredExperiment:
     """An experiment under the name that it was run by.
 
     Attributes:
-        deviations: The settings that differ from the experiment file of that name, as phrases. Runs with deviations
+        departures: The settings that differ from the experiment file of that name, as phrases. Runs with departures
             fill no cell of a published table.
     """
 
     name: str
-    answer: Answer
-    deviations: tuple[str, ...] = ()
+    answer: ExperimentAnswer
+    departures: tuple[str, ...] = ()
 
     @property
     def measured(self) -> MeasuredExperiment:
         """The experiment with its runs."""
-        return self.answer.of_experiment
+        return self.answer.measured
 
     @property
     def dataset(self) -> str:
         """Our key of its dataset, empty if no settings were kept."""
-        return self.measured.summary.dataset
+        return self.measured.plan.dataset
 
     def runs(self, method: str) -> list[RunRecord]:
         """The method's runs."""
         return self.measured.runs.get(method, [])
 
 
-def concerns(table: PublishedTable, name: str, summary: Plan) -> bool:
-    """Whether an experiment of that name and summary may have runs for the table at all."""
-    if summary.dataset not in {column.dataset for column in table.columns}:
+def concerns(table: PublishedTable, name: str, plan: Plan) -> bool:
+    """Whether an experiment of that name and plan may have runs for the table at all."""
+    if plan.dataset not in {column.dataset for column in table.columns}:
         return False
     return name == table.name or name.startswith(f"{table.name}/")
 
@@ -72,7 +72,7 @@ def objections(table: PublishedTable, row: PublishedRow, cell: PublishedCell, st
     Returns:
         Reasons as phrases; empty if the runs can fill the cell.
     """
-    experiment = stored.measured.summary.experiment.for_row(row.key or "")
+    experiment = stored.measured.plan.experiment.for_row(row.key or "")
     trunk = experiment.conditions.trunk
     models = 1 if experiment.protocol == "standard" else experiment.folds
     dimensions = experiment.conditions.embedding_size or 0
@@ -81,23 +81,29 @@ def objections(table: PublishedTable, row: PublishedRow, cell: PublishedCell, st
     tested = dimensions * (models if cell.column.kind == "concatenated" else 1)
     asked, size = 1 if cell.column.kind == "single" else FOLDS, published_image_size(row, cell)
     crop, weights = experiment.conditions.images.crop, trunk.weights.partition(":")[0]
-    # The row below PA + NIR in each part of NIR's Table 2, whose name is lost, is the same method with average and
-    # maximum pooling: every command of the authors' script is followed by one with double pooling.
-    pooling = "average_max" if row.label.startswith("(method name lost in the text") else "average"
     keys = (*experiment.methods, *(variant.key for variant in experiment.variants))
-    reasons = {
-        "a method card of its own": row.key not in keys,
-        "a loss or miner of its own": bool(stored.measured.code_of(row.key or "")),
-        "a subset of the dataset": experiment.dataset.subset,
-        f"trunk {trunk.name}, published for {row.trunk}": bool(row.trunk) and trunk.name != _TRUNKS[row.trunk],
-        "a frozen trunk": trunk.frozen,
-        f"trunk started from {weights} weights, not the published ones": trunk.weights != "imagenet",
-        f"{trunk.pooling} pooling": table.name == "nir_table2" and trunk.pooling != pooling,
-        f"{counted(models, 'model')} a run, published for {asked}": models != asked,
-        f"{tested} dimensions, published for {cell.dimensions}": cell.dimensions not in (None, tested),
-        f"images of {crop} pixels, published for {size}": crop != size,
-    }
-    return [*stored.deviations, *(reason for reason, holds in reasons.items() if holds)]
+    reasons = [*stored.departures]
+    if row.key not in keys:
+        reasons.append("a method card of its own")
+    if stored.measured.code_of(row.key or ""):
+        reasons.append("a loss or miner of its own")
+    if experiment.dataset.subset:
+        reasons.append("a subset of the dataset")
+    if row.trunk and trunk.name != _TRUNKS[row.trunk]:
+        reasons.append(f"trunk {trunk.name}, published for {row.trunk}")
+    if trunk.frozen:
+        reasons.append("a frozen trunk")
+    if trunk.weights != "imagenet":
+        reasons.append(f"trunk started from {weights} weights, not the published ones")
+    if cell.origin.pooling not in ("", trunk.pooling):
+        reasons.append(f"{trunk.pooling} pooling")
+    if models != asked:
+        reasons.append(f"{counted(models, 'model')} a run, published for {asked}")
+    if cell.dimensions not in (None, tested):
+        reasons.append(f"{tested} dimensions, published for {cell.dimensions}")
+    if crop != size:
+        reasons.append(f"images of {crop} pixels, published for {size}")
+    return reasons
 
 
 def objections_to_runs(
@@ -110,7 +116,7 @@ def objections_to_runs(
 
 def published_image_size(row: PublishedRow, cell: PublishedCell) -> int:
     """Pixels of the crop's side: as the row says; else 227 for MLRC's embeddings and 224, the papers' size."""
-    said = re.search(r"\b(\d+)x\1\b", f"{row.label} {row.setting}")
-    if said:
-        return int(said[1])
+    in_words = re.search(r"\b(\d+)x\1\b", f"{row.label} {row.setting}")
+    if in_words:
+        return int(in_words[1])
     return 224 if cell.column.kind == "single" else ImageSettings().crop

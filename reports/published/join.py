@@ -102,7 +102,7 @@ def join(table: PublishedTable, stored: Sequence[StoredExperiment]) -> ComparedT
     Args:
         stored: Experiments with runs, the latest first.
     """
-    relevant = [one for one in stored if concerns(table, one.name, one.measured.summary)]
+    relevant = [one for one in stored if concerns(table, one.name, one.measured.plan)]
     rows, used = [], []
     for row, label in zip(table.rows, _labels(table), strict=True):
         cells = {}
@@ -121,10 +121,11 @@ def _compared(row: PublishedRow, cell: PublishedCell, runs: _CellRuns | None) ->
     if runs is None:
         return ComparedCell(cell, None, None, without or published_verdict(None, cell.mean))
     one, searches = runs
-    complete = [values for values in searches if len(values) >= one.measured.summary.reproductions]
+    complete = [values for values in searches if len(values) >= one.measured.plan.reproductions]
     searches = complete if complete and one.answer.question.unit == "search" else searches
     if row.key in one.answer.titles:
-        ours = intervals_on(one.answer, cell.column.metric, _kind(cell.column))[row.key]
+        score = cell.column.metric, _kind(cell.column)
+        ours = intervals_on(one.answer, [score])[score][row.key]
     else:  # The experiment's own table does not have the method.
         ours = student_t_interval([float(np.mean(values)) for values in searches] if searches[1:] else searches[0])
     return ComparedCell(cell, ours, one.name, without or published_verdict(searches, cell.mean))
@@ -168,8 +169,8 @@ def _notes(table: PublishedTable, stored: Sequence[StoredExperiment], used: Sequ
     notes = [f"Our runs are those of {', '.join(names)}."] if names else []
     findings = origin_findings(*{id(one): one.measured for one in used}.values())
     notes += [finding.sentences for finding in findings]
-    notes += dict.fromkeys(note for one in used for note in carried_choice(one.measured.summary))
-    said: dict[str, list[str]] = {}
+    notes += dict.fromkeys(note for one in used for note in carried_choice(one.measured.plan))
+    not_shown: dict[str, list[str]] = {}
     for one in stored:
         near = [
             (reasons, row.key)
@@ -180,8 +181,8 @@ def _notes(table: PublishedTable, stored: Sequence[StoredExperiment], used: Sequ
         if near and not any(one is origin for origin in used):
             nearest = min((reasons for reasons, _ in near), key=len)
             methods = sorted({key for _, key in near if key})
-            said.setdefault(f"not shown, {'; '.join(nearest)}", []).append(f"{one.name} ({', '.join(methods)})")
-    return notes + [f"There are runs of {', '.join(which)}: {reason}." for reason, which in said.items()]
+            not_shown.setdefault(f"not shown, {'; '.join(nearest)}", []).append(f"{one.name} ({', '.join(methods)})")
+    return notes + [f"There are runs of {', '.join(which)}: {reason}." for reason, which in not_shown.items()]
 
 
 def published_layout(table: ComparedTable) -> Table:

@@ -127,7 +127,7 @@ if TYPE_CHECKING:
 
 def to_markdown(table: Table) -> str:
     """Write a pipe table with its title, caption and notes. Leading values are bold."""
-    names = [" ".join(part for part in (column.group, column.name) if part) for column in table.columns]
+    names = [column.title for column in table.columns]
     alignment = ["---", *("--:" if column.numeric else "---" for column in table.columns)]
     lines = [f"**{' '.join(table.title.split())}**", "", _piped([table.first, *names]), "|" + "|".join(alignment) + "|"]
     lines += [_piped([row.head + row.sign, *map(_markdown_cell, row.cells)]) for row in table.rows]

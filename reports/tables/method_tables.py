@@ -5,15 +5,15 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from reports.tables.table import PERCENT, Cell, Column, NumberFormat, Row, Table, measured_cell
-from results.answer.answers import Answer
 from results.answer.intervals import Interval, student_t_interval
 from results.answer.peeking import peeking
+from results.findings.experiment import ExperimentAnswer
 from results.findings.origin import origin_findings
+from results.findings.rows import of_costs, of_peeking
 from results.findings.search import validation_scores
 from results.records.records import RunRecord
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.store.experiment_results import MeasuredExperiment
-from results.wording import joined
 
 PublishedSettings = Mapping[str, Mapping[str, object]]
 """The hyperparameters that methods' sources report as best on the dataset, by method and target."""
@@ -23,24 +23,25 @@ _STEPS = NumberFormat(digits=0, thousands=True)
 _SECONDS = NumberFormat(digits=1, thousands=True)
 
 
-def hyperparameters(found: Answer, published: PublishedSettings | None = None) -> Table:
+def hyperparameters(found: ExperimentAnswer, published: PublishedSettings | None = None) -> Table:
     """Build the table of the settings found beside published ones: a row per hyperparameter of a method and search."""
-    measured, titles = found.of_experiment, found.titles
+    measured, titles = found.measured, found.titles
     rows: list[Row] = []
     for key in (key for key in titles if key in measured.runs):
-        theirs = (published or {}).get(key, {})
+        of_source = (published or {}).get(key, {})
         for search, of_search in groupby(sorted(measured.runs[key], key=_search), _search):
             runs = list(of_search)
             title = f"{titles[key]}, search {search + 1}" if measured.repeats_searches else titles[key]
             means = validation_scores(measured, runs)
             score = student_t_interval(means) if means else None
             for name, setting in runs[0].hyperparameters.items():
+                settings = [_setting_cell(setting), _setting_cell(of_source.get(name))]
                 scores = [measured_cell(score, PERCENT), Cell(score.n if score else None)]
-                rows.append(Row(f"{title}: {name}", [_setting_cell(setting), _setting_cell(theirs.get(name)), *scores]))
+                rows.append(Row(f"{title}: {name}", [*settings, *scores]))
                 score = None  # It stands in the first row of a search alone.
-    ours_is = "the setting of the best trial" if measured.summary.trials else "the given setting"
+    ours_is = "the setting of the best trial" if measured.plan.trials else "the given setting"
     return Table(
-        title=f"{measured.summary.title}: hyperparameters found",
+        title=f"{measured.plan.title}: hyperparameters found",
         caption=f"Ours: {ours_is}, with the validation MAP@R in percent of its n reproductions, ± half width of the "
         "95 % Student-t interval. Published: the best setting that the method's source reports for the dataset.",
         columns=tuple(Column(name) for name in ("ours", "published", "validation MAP@R", "n")),
@@ -62,26 +63,26 @@ def _setting_cell(setting: object) -> Cell:
     return Cell("" if setting is None else str(setting))
 
 
-def recipes(found: Answer) -> Table:
+def recipes(found: ExperimentAnswer) -> Table:
     """Build the table of what the methods' cards decide about training and search; no rows without known recipes."""
-    summary = found.of_experiment.summary
-    words = {key: row.recipe.words(row.ranges) for key, row in summary.rows.items() if row.recipe}
+    plan = found.measured.plan
+    words = {key: row.recipe.words(row.ranges) for key, row in plan.rows.items() if row.recipe}
     names = next(iter(words.values()), {})
     rows = [Row(found.titles[key], [*map(Cell, words[key].values())], key) for key in found.titles if key in words]
     return Table(
-        title=f"{summary.title}: what decides a fair comparison",
+        title=f"{plan.title}: what decides a fair comparison",
         caption="What each method's card decides. All else is the same for all methods (Protocol and settings).",
         columns=tuple(Column(name, numeric=False) for name in names),
         rows=tuple(rows),
     )
 
 
-def costs(found: Answer) -> Table:
+def costs(found: ExperimentAnswer) -> Table:
     """Build the table of costs: training steps up to the checkpoint, and time."""
-    measured = found.of_experiment
+    measured = found.measured
     rows: list[Row] = []
     without: list[str] = []
-    for key, title in ((key, title) for key, title in measured.summary.titles.items() if key in measured.runs):
+    for key, title in ((key, title) for key, title in measured.plan.titles.items() if key in measured.runs):
         own = measured.runs[key]
         steps, seconds = _steps(own), student_t_interval([run.wall_time for run in own])
         devices = ", ".join(sorted({run.provenance.device for run in own}))
@@ -91,14 +92,14 @@ def costs(found: Answer) -> Table:
         without += [title] if steps is None else []
     columns = [Column(name) for name in ("n", "models", "steps a model", "ms a step", "seconds a run")]
     return Table(
-        title=f"{measured.summary.title}: cost of the methods",
+        title=f"{measured.plan.title}: cost of the methods",
         caption="Mean ± half width of the 95 % Student-t interval over n runs. Steps: iterations up to a model's "
         "checkpoint. ms a step: the time of a run's trainings with their validations, by all of their steps. Seconds: "
         "a run's trainings and its test evaluation, added up, without the search. Compare times only between runs on "
         "equal machines.",
         columns=(*columns, Column("device", numeric=False)),
         rows=tuple(rows),
-        notes=(*_origins(measured), *([f"Steps were not recorded: {joined(without)}."] if without else [])),
+        notes=tuple(finding.sentences for finding in (*origin_findings(measured), *of_costs(without))),
     )
 
 
@@ -112,23 +113,17 @@ def _milliseconds_a_step(measured: MeasuredExperiment, runs: Sequence[RunRecord]
     return known
 
 
-def _origins(measured: MeasuredExperiment) -> list[str]:
-    return [finding.sentences for finding in origin_findings(measured)]
-
-
 def _steps(runs: Sequence[RunRecord]) -> Interval | None:
     steps = [run.steps / len(run.fold_fingerprints) for run in runs if run.steps is not None]
     return student_t_interval(steps) if len(steps) == len(runs) else None
 
 
-def peeking_table(found: Answer) -> Table:
+def peeking_table(found: ExperimentAnswer) -> Table:
     """Build the table of the gain by peeking, of methods whose runs have test curves and a checkpoint to choose."""
-    measured = found.of_experiment
-    titles, metric = measured.summary.titles, measured.summary.experiment.peeking_metric
-    gains = {gain.method: gain for gain in peeking(found, metric)}
+    measured = found.measured
+    titles, metric = measured.plan.titles, measured.plan.experiment.peeking_metric
+    gains = {gain.method: gain for gain in peeking(found, measured, metric)}
     shown = [gains[key] for key in titles if key in gains and not gains[key].nothing_to_choose]
-    hidden = [title for key, title in titles.items() if key in gains and gains[key].nothing_to_choose]
-    without = [title for key, title in titles.items() if key not in gains]
     rows = []
     for gain in shown:
         intervals = (gain.honest, gain.peeked, gain.gain)
@@ -137,17 +132,12 @@ def peeking_table(found: Answer) -> Table:
         rows.append(Row(titles[gain.method], (Cell(gain.n), *cells), gain.method))
     by_search = found.question.unit == "search"
     over = "the complete searches, which have n runs in all" if by_search else "n runs"
-    reason = "All trainings were cut off, so there was nothing to choose."
     return Table(
-        title=f"{measured.summary.title}: gain from peeking",
+        title=f"{measured.plan.title}: gain from peeking",
         caption=f"Separated {HEADLINE_METRICS[metric]} on the test classes in percent, mean ± half width "
         f"of the 95 % interval over {over}. Honest: the checkpoint chosen by validation scores. Peeked: "
         "the best test score during the same training, which an honest protocol must not report.",
         columns=tuple(Column(name) for name in ("n", "honest", "peeked", "gain")),
         rows=tuple(rows),
-        notes=(
-            *_origins(measured),
-            *([f"Not shown: {joined(hidden)}. {reason}"] if hidden else []),
-            *([f"No test curves (`test_curves: true` records them): {joined(without)}."] if without else []),
-        ),
+        notes=tuple(one.sentences for one in (*origin_findings(measured), *of_peeking(titles, gains.values()))),
     )

@@ -21,12 +21,13 @@ from results.answer.answer_question import intervals_on
 from results.answer.answers import Answer
 from results.answer.intervals import Interval
 from results.answer.question import Question
-from results.findings.experiment import readings_of
+from results.answer.values import MethodValues
+from results.findings.experiment import ExperimentAnswer, readings_of
+from results.findings.rows import of_events, of_left_out
 from results.records.frame import EMBEDDING_KINDS, EmbeddingKind
 from results.records.records import RunRecord
 from results.spec.component import SourceName
 from results.spec.mlrc_constants import HEADLINE_METRICS, is_in_percent
-from results.spec.plan import LeftOut
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import counted, counted_span, joined, place_words, score_form, span
 
@@ -50,17 +51,17 @@ _TITLES = {
     "class_concentration_variance": "concentration variance",
     "total_training_steps": "steps",
 }
-_STAR = "* A training diverged, skipped steps, made equal embeddings or did not beat the untrained network."
 _AS_COMPUTED = NumberFormat(digits=4, significant=True)
 _MOST_SEARCHES = 100
 """Largest number of searches whose single values are listed."""
 
 
 class _Scores(NamedTuple):
-    """A column of scores: its variant and metric in the sheet, its heading, its intervals by method, its format."""
+    """A column of scores: embeddings and metric, its metric in the sheet, heading, intervals by method, and format."""
 
-    variant: str
+    embeddings: str
     metric: str
+    in_sheet: str
     column: Column
     intervals: Mapping[str, Interval]
     form: NumberFormat = PERCENT
@@ -71,6 +72,16 @@ def metric_title(name: str) -> str:
     return _TITLES.get(name, name.replace("recall@", "R@"))
 
 
+def score_title(embeddings: str, metric: str) -> str:
+    """Return the title of a headline score's column, such as `concatenated MAP@R`."""
+    return f"{embeddings.replace('_', ' ')} {metric_title(metric)}"
+
+
+def count_title(question: Question) -> str:
+    """Return the title of the column with the numbers of searches and runs."""
+    return "searches × runs" if question.unit == "search" else "n"
+
+
 def table_of(found: Answer) -> Table:
     """Build the table of results: percentages with the half width of the 95 % interval.
 
@@ -78,68 +89,75 @@ def table_of(found: Answer) -> Table:
     after the last epoch or of further metrics, the last columns show them. The sheet has one row per cell, with
     fractions of 1.
     """
-    measured, titles, findings = found.measured, found.titles, found.findings
+    measured = found.measured if isinstance(found, ExperimentAnswer) else None
+    runs = measured.runs if measured else {}
+    titles = {key: found.titles[key] + size for key, size in _sizes(found, measured).items()}
     further = _further_titles(measured.records if measured else ())
-    scores = list(_scores(found, further))
+    scores = _scores(found, list(further), further) if measured else _scores(found, None, {})
+    counts = {key: _count(found.question, found.values[key]) for key in titles}
+    columns = [_score_cells(found, one, list(titles), runs) for one in scores]
+    signs = {key: found.left_out[key].sign if key in found.left_out else "" for key in titles}
+    signs = {key: sign + ("*" if any(run.events for run in runs.get(key, ())) else "") for key, sign in signs.items()}
+    rows = [
+        Row(title, (counts[key], *(cells[key] for cells in columns)), key, signs[key]) for key, title in titles.items()
+    ]
     ranks = found.final_ranks
-    last_epoch = any(one.variant == "last_epoch" for one in scores)
-    rows: list[Row] = []
-    left_out: dict[LeftOut, list[str]] = {}
-    values: list[tuple[Value, ...]] = []
-    for key, planned in found.question.methods.items():
-        own = measured.runs.get(key, []) if measured else []
-        if not own and key not in found.intervals:
-            continue
-        usual = not own or own[0].dimensions == found.of_experiment.dimensions
-        suffix = "" if usual else f" ({own[0].dimensions}-dim)"
-        reason = planned.left_out
-        flagged = "*" if any(run.events for run in own) else ""
-        cells = [_score_cell(found, one, key, own) for one in scores]
-        sign = reason.sign if reason else ""
-        rows.append(Row(titles[key] + suffix, (_count(found, key), *cells), key, sign + flagged))
-        if reason:
-            left_out.setdefault(reason, []).append(rows[-1].head)
-        values += _values(found, key, own, scores, ranks.get(key, (None, None)))
-    count = "searches × runs" if found.question.unit == "search" else "n"
+    values = [
+        row for key in titles for row in _values(found, key, runs.get(key, ()), scores, ranks.get(key, (None, None)))
+    ]
+    left_out, events = of_left_out(found.left_out, titles), of_events(titles, runs)
+    notes = (*left_out, *(one for one in found.findings if one.level != "note"), *events)
     return Table(
         title=found.question.title,
-        caption=_caption(found),
-        columns=(Column(count), *(one.column for one in scores)),
+        caption=_caption(found, measured),
+        columns=(Column(count_title(found.question)), *(one.column for one in scores)),
         rows=tuple(rows),
         own_sheet=Sheet(_HEADER, tuple(values)),
         notes=(
-            *(f"{reason.sign} {joined(heads)}: {reason.note}" for reason, heads in left_out.items()),
-            *(finding.sentences for finding in findings if finding.level != "note"),
-            *([_STAR] if any("*" in row.sign for row in rows) else []),
+            *(finding.sentences for finding in notes),
             *_not_printed(found, rows),
             *_single_searches(found),
         ),
         remarks=(
-            *_reading(found, last_epoch=last_epoch),
+            *_reading(found, measured, last_epoch=any(one.embeddings == "last_epoch" for one in scores)),
             *_about_further(further),
-            *(finding.sentences for finding in findings if finding.level == "note"),
+            *(finding.sentences for finding in found.findings if finding.level == "note"),
         ),
     )
 
 
-def _scores(found: Answer, further: Mapping[str, str]) -> Iterator[_Scores]:
+def _sizes(found: Answer, measured: MeasuredExperiment | None) -> dict[str, str]:
+    """The methods that have a row, each with the dimensions of its embeddings if they are unusual."""
+    runs = measured.runs if measured else {}
+    usual = measured.dimensions if measured and measured.records else None
+    own = {key: runs[key][0].dimensions if key in runs else usual for key in found.titles}
+    return {
+        key: "" if own[key] == usual else f" ({own[key]}-dim)"
+        for key in found.question.methods
+        if key in runs or key in found.intervals
+    }
+
+
+def _scores(found: Answer, further: Sequence[str] | None, titles: Mapping[str, str]) -> list[_Scores]:
     """The columns of an experiment: headline scores, those after the last epoch, further ones; else all of the frame.
 
-    Further ones are `recall@2`, `nmi` and the like, and functions of the user.
+    Further ones are `recall@2`, `nmi` and the like, and functions of the user, by their titles.
     """
-    question = found.question
     there = dict.fromkeys(zip(found.frame["embeddings"], found.frame["metric"], strict=True))
     last = (("last_epoch", metric) for metric in HEADLINE_METRICS)
-    names = [*RESULT_COLUMNS, *last, *((kind, name) for kind in EMBEDDING_KINDS for name in further)]
-    for kind, metric in names if found.measured else there:
-        if (kind, metric) not in there and (kind, metric) not in RESULT_COLUMNS:
-            continue
-        intervals, title = intervals_on(found, metric, kind), further.get(metric, metric_title(metric))
-        group = f"further, {kind}" if metric in further else kind.replace("_", " ")
-        form = PERCENT if metric not in further or is_in_percent(metric) else _AS_COMPUTED
-        if (kind, metric) == (question.embeddings, question.score):
-            form = format_of(question)
-        yield _Scores(kind, title if SourceName.parse(metric) else metric, Column(title, group), intervals, form)
+    names = [*RESULT_COLUMNS, *last, *((kind, name) for kind in EMBEDDING_KINDS for name in further or ())]
+    shown = [one for one in names if one in there or one in RESULT_COLUMNS] if further is not None else list(there)
+    intervals = intervals_on(found, [(metric, kind) for kind, metric in shown])
+    columns = []
+    for kind, metric in shown:
+        title = titles.get(metric, metric_title(metric))
+        group = f"further, {kind}" if metric in titles else kind.replace("_", " ")
+        form = PERCENT if metric not in titles or is_in_percent(metric) else _AS_COMPUTED
+        if (kind, metric) == (found.question.embeddings, found.question.score):
+            form = format_of(found.question)
+        in_sheet = title if SourceName.parse(metric) else metric
+        columns.append(_Scores(kind, metric, in_sheet, Column(title, group), intervals[metric, kind], form))
+    return columns
 
 
 def _further_titles(records: Sequence[RunRecord]) -> dict[str, str]:
@@ -159,25 +177,36 @@ def _about_further(titles: Mapping[str, str]) -> Iterator[str]:
         yield f"Metrics of the user: {'; '.join(own)}."
 
 
-def _score_cell(found: Answer, scores: _Scores, key: str, own: Sequence[RunRecord]) -> Cell:
-    """A mean with its interval; in the column of the primary score with the method's rank, bold if it leads."""
-    note, is_primary = "", _is_asked(found.question, scores)
-    if is_primary and (places := found.final_ranks.get(key)):
-        note = f"rank {place_words(places)}"
-    if is_primary and found.question.unit == "dataset" and key in found.mean_ranks:
-        note = ", ".join([*filter(None, [note]), f"mean rank {found.mean_ranks[key]:.1f}"])
-    if is_primary:
-        ranges = [f"readings {span(rows.values())}" for rows in readings_of(found).values() if key in rows]
-        note = ", ".join([*filter(None, [note]), *ranges])
-    if scores.variant == "last_epoch":
-        known = sum(run.last_epoch is not None for run in own)
-        note = f"({known} of {counted(len(own), 'run')})" if 0 < known < len(own) else ""
-    leads = is_primary and key in found.leading
-    return measured_cell(scores.intervals.get(key), scores.form, leads=leads, note=note)
+def _score_cells(
+    found: Answer, scores: _Scores, methods: Sequence[str], runs: Mapping[str, Sequence[RunRecord]]
+) -> dict[str, Cell]:
+    """A column: means with their intervals; in that of the primary score with the ranks, bold where a method leads."""
+    is_primary = (scores.embeddings, scores.metric) == (found.question.embeddings, found.question.score)
+    notes, leading = _notes(found) if is_primary else {}, found.leading if is_primary else frozenset()
+    if scores.embeddings == "last_epoch":
+        known = {key: sum(run.last_epoch is not None for run in own) for key, own in runs.items()}
+        notes = {
+            key: f"({known[key]} of {counted(len(own), 'run')})"
+            for key, own in runs.items()
+            if 0 < known[key] < len(own)
+        }
+    return {
+        key: measured_cell(scores.intervals.get(key), scores.form, leads=key in leading, note=notes.get(key, ""))
+        for key in methods
+    }
 
 
-def _is_asked(question: Question, scores: _Scores) -> bool:
-    return (scores.variant, scores.metric) == (question.embeddings, question.score)
+def _notes(found: Answer) -> dict[str, str]:
+    """What stands after the primary score of each method: its rank, and the range of the readings of its recipe."""
+    readings = readings_of(found).values() if isinstance(found, ExperimentAnswer) else ()
+    ranks, mean_ranks = found.final_ranks, found.mean_ranks if found.question.unit == "dataset" else {}
+    notes = {}
+    for key in found.titles:
+        rank = [f"rank {place_words(ranks[key])}"] if key in ranks else []
+        mean = [f"mean rank {mean_ranks[key]:.1f}"] if key in mean_ranks else []
+        ranges = [f"readings {span(rows.values())}" for rows in readings if key in rows]
+        notes[key] = ", ".join([*rank, *mean, *ranges])
+    return notes
 
 
 def _values(
@@ -190,27 +219,27 @@ def _values(
     """Return the sheet's rows of a method, without those that have no value."""
     unit = "search" if found.question.methods[key].searches else "run"
     runs = sum(map(len, found.runs.get(key, {}).values()))
+    models, dimensions = (len(own[0].fold_fingerprints), own[0].dimensions) if own else (1, None)
     for one in scores:
         if interval := one.intervals.get(key):
-            models = len(own[0].fold_fingerprints) if own and one.variant == "concatenated" else 1
-            size = own[0].dimensions * models if own else None
+            size = dimensions and dimensions * (models if one.embeddings == "concatenated" else 1)
             numbers = (interval.mean, interval.half_width, interval.n, unit, runs)
-            places = ranks if _is_asked(found.question, one) else (None, None)
-            yield (key, one.variant, one.metric, size, *numbers, *places)
+            is_primary = (one.embeddings, one.metric) == (found.question.embeddings, found.question.score)
+            yield (key, one.embeddings, one.in_sheet, size, *numbers, *(ranks if is_primary else (None, None)))
 
 
-def _count(found: Answer, key: str) -> Cell:
+def _count(question: Question, own: MethodValues) -> Cell:
     """The number of runs; of complete searches and their runs as in `3 × 5` if searches are repeated."""
-    own, planned = found.values[key], found.question.methods[key]
+    planned = own.planned
     of = f" of {own.count}" if own.failed else ""
     if planned.searches:
         return Cell(own.n, written=f"{own.n}{of} × {planned.runs}")
-    if found.question.unit == "search":
+    if question.unit == "search":
         return Cell(own.runs, written=counted(own.runs, "run"))
     return Cell(own.n, written=f"{own.n}{of}" if of else "")
 
 
-def _caption(found: Answer) -> str:
+def _caption(found: Answer, measured: MeasuredExperiment | None) -> str:
     if not found.runs:
         return "The store has no run of this experiment."
     name = found.question.score_name
@@ -220,9 +249,9 @@ def _caption(found: Answer) -> str:
         if found.interim:
             compared += " Interim: searches or runs are missing, so no value is bold."
     of_data = ""
-    if measured := found.measured:
+    if measured:
         first = measured.records[0]
-        tested = measured.summary.tested(first.test_images)
+        tested = measured.plan.tested(first.test_images)
         of_data = f"Dataset {first.dataset}: {tested} of {counted(first.test_classes, 'test class')}. "
     numbers = "Percentages" if found.question.in_percent else "Scores"
     if found.question.lower_is_better:
@@ -250,12 +279,12 @@ def _units_words(question: Question) -> str:
 
 def _settings(measured: MeasuredExperiment) -> str:
     """Where the settings come from, and what the kinds of embeddings are."""
-    summary, first, dimensions = measured.summary, measured.records[0], measured.dimensions
+    plan, first, dimensions = measured.plan, measured.records[0], measured.dimensions
     folds = len(first.fold_fingerprints)
-    if summary.trials == 0 or not measured.searched_methods:
+    if plan.trials == 0 or not measured.searched_methods:
         given = "Hyperparameters: given, not searched."
     else:
-        given = f"Hyperparameters: best of {counted(summary.trials, 'trial')} by validation MAP@R."
+        given = f"Hyperparameters: best of {counted(plan.trials, 'trial')} by validation MAP@R."
     return (
         f"{given} Separated: mean of {folds} {dimensions}-dim models; concatenated: their {folds * dimensions}-dim "
         f"ensemble. Base seed {first.seed}."
@@ -277,11 +306,11 @@ def _not_printed(found: Answer, rows: Iterable[Row]) -> Iterator[str]:
         yield f"An interval over {of} that holds all scores is not printed: {joined([*whole.values()])}."
 
 
-def _reading(found: Answer, *, last_epoch: bool) -> list[str]:
+def _reading(found: Answer, measured: MeasuredExperiment | None, *, last_epoch: bool) -> list[str]:
     """How to read the columns and the intervals."""
     if not found.runs:
         return []
-    sentences = [_settings(found.measured)] if found.measured else []
+    sentences = [_settings(measured)] if measured else []
     if found.question.unit == "search":
         sentences.append(
             "An interval takes the mean of a search's runs as one value. Its variance is pooled over the methods, or "

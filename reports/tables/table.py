@@ -99,6 +99,11 @@ class Column:
     group: str = ""
     numeric: bool = True
 
+    @property
+    def title(self) -> str:
+        """Group and heading, by which a column is asked for."""
+        return f"{self.group} {self.name}".strip()
+
 
 @dataclass(frozen=True)
 class Row:
@@ -156,14 +161,37 @@ class Table:
                 counts = f"{counted(len(row.cells), 'cell')} for {counted(len(self.columns), 'column')}"
                 raise ValueError(f"table {self.title!r}, row {row.head!r}: {counts}")
 
+    def _place(self, title: str) -> int:
+        titles = [column.title for column in self.columns]
+        if title not in titles:
+            raise KeyError(f"table {self.title!r} has no column {title!r}; there are {', '.join(titles)}")
+        return titles.index(title)
+
+    def column(self, title: str) -> list[Cell]:
+        """Return the cells of a column by its group and heading, such as `concatenated MAP@R`."""
+        place = self._place(title)
+        return [row.cells[place] for row in self.rows]
+
+    def row(self, name: str) -> dict[str, Cell]:
+        """Return the cells of a row, by its key or head, by the titles of their columns."""
+        found = next(row for row in self.rows if name in (row.key, row.head))
+        return {column.title: cell for column, cell in zip(self.columns, found.cells, strict=True)}
+
+    def with_columns(self, titles: Sequence[str]) -> "Table":
+        """Return the table with these columns alone, in their order; its files have all that they had."""
+        places = [self._place(title) for title in titles]
+        rows = (replace(row, cells=[row.cells[place] for place in places]) for row in self.rows)
+        columns = tuple(self.columns[place] for place in places)
+        return replace(self, columns=columns, rows=tuple(rows), own_sheet=self.sheet)
+
     @property
     def sheet(self) -> Sheet:
         """The content of CSV and JSON files, in the units of the table unless it has a sheet of its own."""
         if self.own_sheet is not None:
             return self.own_sheet
         wide = [any(row.cells[place].half_width is not None for row in self.rows) for place in range(len(self.columns))]
-        names = [" ".join(part for part in (column.group, column.name) if part) for column in self.columns]
-        header = [self.first, *(f"{name}{of}" for name, two in zip(names, wide, strict=True) for of in _PARTS[two])]
+        header = [self.first]
+        header += [f"{column.title}{of}" for column, two in zip(self.columns, wide, strict=True) for of in _PARTS[two]]
         rows = []
         for row in self.rows:
             values: list[Value] = [row.head]
@@ -219,7 +247,7 @@ def chosen(table: Table, columns: Sequence[str], rows: Sequence[str]) -> Table:
 
     CSV and JSON files then have the cells that are left. Raises ValueError with the known names for an unknown one.
     """
-    headings = [{one.name, one.group, f"{one.group} {one.name}".strip()} - {""} for one in table.columns]
+    headings = [{one.name, one.group, one.title} - {""} for one in table.columns]
     heads: list[set[str]] = []
     for row in table.rows:
         heads.append(heads[-1] if row.below else {row.head, row.key} - {""})

@@ -143,7 +143,7 @@ def audit(
 def _print(found: Audit, output: str, what: str) -> None:
     from reports.sentences import sentences
     from reproduce.outputs.audit import as_json, board_of
-    from reproduce.outputs.tables import KINDS
+    from reproduce.outputs.tables import OF_SCORES
 
     if output == "json":
         sys.stdout.write(as_json(found))
@@ -161,7 +161,7 @@ def _print(found: Audit, output: str, what: str) -> None:
                 print_table(drawn, output)
     else:
         for one in found.answers.values():
-            print_table(KINDS[what](one), output)
+            print_table(OF_SCORES[what](one), output)
 
 
 def _condition(text: str) -> tuple[str, str]:

@@ -135,26 +135,9 @@ def _say_split(listing: ImageListing, width: int | None = None) -> ClassSplit:
     )
     if queries := note_on_queries(listing, split.test):
         say(queries)
-    _say_what_they_are_enough_for(listing.name, min(fewest - 1, width or fewest))
+    most = min(fewest - 1, width or fewest)
+    say(f"embedders that start at principal components can have {most:,} dimensions at most")
     return split
-
-
-def _say_what_they_are_enough_for(dataset: str, components: int) -> None:
-    """Say which experiments of the suite want more principal components than there can be."""
-    from reproduce.config.experiment_file import experiment_names, load_experiments
-
-    enough: list[str] = []
-    for file in experiment_names():
-        loaded = load_experiments(file, {}).items()
-        panels = {name: one.conditions for name, one in loaded if one.dataset.name == dataset}
-        sizes = {name: one.embedding_size or 0 for name, one in panels.items() if one.embedder.init == "pca"}
-        fitting = [name for name in panels if sizes.get(name, 0) <= components]
-        for name in sorted(panels.keys() - fitting):
-            needed = f"starts from {sizes[name]} principal components, and these data have {components:,}"
-            say(f"not for {name}, which {needed}; give it --set embedding_size={components} or less")
-        enough += [file] if len(fitting) == len(panels) > 1 else fitting
-    if enough:
-        say(f"enough for the experiments {', '.join(enough)}")
 
 
 def _check_features(dataset: Dataset, scoring: Progress) -> None:

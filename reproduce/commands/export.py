@@ -106,8 +106,8 @@ def fit(
     with new_folder(to) as folder, _data_of(name, runs[0], data, device, where) as images:
         check_weights(next(iter(runs[0].trainings.values())).spec, weights)
         training = images.bar("training on all classes")
-        said, difference = fit_model(opened, runs, images, folder, training=training, onnx=output == "onnx")
-    say(said)
+        summary, difference = fit_model(opened, runs, images, folder, training=training, onnx=output == "onnx")
+    say(summary)
     _say_exported(to, difference)
 
 
@@ -204,7 +204,7 @@ def evaleval(
 
     with new_folder(to) as folder:
         for source in named_sources(existing_store(store), [name]):
-            records = evaleval_records(source.answer, source.measured.summary.dataset, source.name)
+            records = evaleval_records(source.answer, source.measured.plan.dataset, source.name)
             files = folder_names(record["evaluation_id"] for record in records)
             for record in records:
                 text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
@@ -216,10 +216,10 @@ def _by_experiment(store: Store) -> Iterator[list[ExportedRun]]:
     """The runs of each experiment with what it asks; those in none come last."""
     from results.answer.audit import with_questions
 
-    runs, summaries = store.exported_runs(), {start.fingerprint: start.summary for start in store.starts()}
+    runs, plans = store.exported_runs(), {start.fingerprint: start.plan for start in store.starts()}
     for fingerprint, own in groupby(runs, lambda run: run.experiment_fingerprint):
         of_one = list(own)
-        yield with_questions(summaries[fingerprint], of_one) if fingerprint else of_one
+        yield with_questions(plans[fingerprint], of_one) if fingerprint else of_one
 
 
 @contextmanager
@@ -230,7 +230,7 @@ def _data_of(name: str, run: StoredRun, data: Path | None, device: str, where: S
     from reproduce.run.open_data import OpenedData
     from reproduce.run.progress import Bars
 
-    torch_device, dataset = check_device(device), run.start.summary.dataset
+    torch_device, dataset = check_device(device), run.start.plan.dataset
     prepare_process(torch_device)
     with Bars() as bars:
         roots = {dataset: data or own_folders(name, run.start.name).get(dataset)}

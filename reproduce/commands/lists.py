@@ -103,7 +103,7 @@ def status(store: StoreAt = STORE) -> None:
     if starts:
         columns = ("experiment", "identity", "methods", "searches x trials", "last started", "runs")
         started = [
-            (one.name, one.identity, ", ".join(one.summary.rows), one.plan, one.last_started[:19], str(one.runs))
+            (one.name, one.identity, ", ".join(one.plan.rows), one.budget, one.last_started[:19], str(one.runs))
             for one in starts
         ]
         show_rows("experiments, the latest first", columns, started, whole={"identity"})

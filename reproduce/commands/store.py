@@ -61,7 +61,7 @@ def export_to(
     store: StoreAt = STORE,
     artifacts: Artifacts = None,
 ) -> None:
-    """Write records, searches and the data of pages into one file, to attach to a paper or to keep."""
+    """Write records and searches into one file, to attach to a paper or to keep."""
     from reproduce.outputs.store_files import export_store
 
     opened_store(store, artifacts)

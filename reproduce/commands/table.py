@@ -79,8 +79,8 @@ def table(
             elif what == "sentences":
                 _say_sentences(measured, compare, latex=output == "latex")
             else:
-                drawn = _drawn(measured, what or "results", output, compare)
-                labelled = replace(drawn, label=f"{label} {what or 'results'} {compare or ''}")
+                found = _table(measured, what or "results", output, compare)
+                labelled = replace(found, label=f"{label} {what or 'results'} {compare or ''}")
                 _show(labelled, output, notes, columns, rows)
 
 
@@ -118,12 +118,6 @@ def _published(name: str, store_location: str) -> Table:
     return published_layout(join(table, [] if store is None else stored_experiments(store, table)))
 
 
-_CHOSEN_LATER = (
-    "These comparisons are not those of the experiment ({}). If they were chosen by looking at results, wrong claims "
-    "are more likely than the tests say."
-)
-
-
 def _measured(name: str, store_location: str, published: str) -> Iterator[tuple[str, MeasuredExperiment]]:
     """Yield the experiments of a name, each with the beginning of its tables' labels: its name and identity."""
     from reproduce.outputs.find_runs import find_experiments, later_starts
@@ -143,20 +137,17 @@ def _measured(name: str, store_location: str, published: str) -> Iterator[tuple[
         yield label, MeasuredExperiment.from_store(store, experiment.fingerprint, trainings=True)
 
 
-def _drawn(measured: MeasuredExperiment, kind: str, output: str, compare: str | None) -> Table:
+def _table(measured: MeasuredExperiment, kind: str, output: str, compare: str | None) -> Table:
     from reports.headline import comparison_lines, headline, joined_and_single
     from reproduce.outputs.tables import KINDS, compared_by
-    from results.answer.question import question_of
 
-    found, planned = compared_by(measured, compare), question_of(measured).compare
+    found = compared_by(measured, compare)
     if compare is not None and output == "terminal":
         for line in filter(None, (headline(found), *comparison_lines(found), joined_and_single(found))):
             say(line)
     drawn = KINDS[kind](found)
     if kind == "differences" and not drawn.rows and output in ("latex", "markdown"):
         raise InputError(f"{found.question.title}: fewer than two methods are compared, so there is no table of pairs")
-    if compare not in (None, planned):
-        drawn = replace(drawn, notes=(_CHOSEN_LATER.format(planned), *drawn.notes))
     return drawn
 
 
@@ -236,7 +227,7 @@ def board(
     The ranking comes first. Experiments under unlike conditions stand on separate boards. In another format than that
     of the terminal the table of pairs is printed.
     """
-    from reports.board.board_table import pairs_table, ranking_table
+    from reports.board.board_table import headline, pairs_table, ranking_table
     from reports.board.boards import boards_of
     from reproduce.outputs.tables import latest_sources, named_sources, write_board
 
@@ -259,9 +250,8 @@ def board(
     for number, one in enumerate(boards, start=1):
         if to is None:
             if output == "terminal":
-                ranking = ranking_table(one)
-                say(ranking.notes[0])  # The headline.
-                print_table(replace(ranking, notes=ranking.notes[1:]), output)
+                say(headline(one))
+                print_table(ranking_table(one, with_headline=False), output)
             print_table(pairs_table(one, compare, decided=output == "terminal" and compare == "all"), output)
         else:
             from reproduce.outputs.page import drawn_line  # Imports what draws figures.

@@ -263,24 +263,24 @@ def _replaced(settings: Mapping[str, Any], key: str, parts: list[str], value: ob
     return {**settings, first: value}
 
 
-def deviations(name: str, summary: Plan) -> tuple[str, ...]:
+def departures(name: str, plan: Plan) -> tuple[str, ...]:
     """Say in phrases how an experiment was run differently from the suite's file of its name.
 
     Only what decides a number counts: further or fewer methods, the number of reproductions and of searches, the seed
-    and a subset of the dataset are no deviations. Neither are more trials of a search, nor none, which takes the
+    and a subset of the dataset are no departures. Neither are more trials of a search, nor none, which takes the
     published optimum.
     """
     in_file = suite_experiment(name)
     if isinstance(in_file, str):
         return (in_file,)
-    different = summary.experiment.differences(in_file)
-    if summary.trials == 0 < in_file.search.trials or summary.trials > in_file.search.trials > 0:
+    different = plan.experiment.differences(in_file)
+    if plan.trials == 0 < in_file.search.trials or plan.trials > in_file.search.trials > 0:
         different.pop("search.trials", None)
-    changed = [variant for variant in summary.experiment.variants if variant not in in_file.variants]
+    changed = [variant for variant in plan.experiment.variants if variant not in in_file.variants]
     return (
         *(
-            f"{key} {stored} where the suite's file has {theirs}"
-            for key, (stored, theirs) in different.items()
+            f"{key} {stored} where the suite's file has {value}"
+            for key, (stored, value) in different.items()
             if not is_among(key, FREE_SETTINGS)
         ),
         *(f"variant {variant.key} is not that of the suite's file" for variant in changed),

@@ -16,7 +16,7 @@ from reproduce.errors import InputError, writing_to
 from reproduce.outputs.evaleval import evaleval_records
 from reproduce.outputs.page import drawn_line, write_figures
 from reproduce.outputs.read_table import read_table
-from reproduce.outputs.tables import FILES, KINDS, write_board
+from reproduce.outputs.tables import FILES, OF_SCORES, write_board
 from results.answer.audit import Audit, audit
 from results.atomic_files import folder_names, write_atomically
 from results.records.columns import Reading
@@ -86,7 +86,7 @@ def write_audit(found: Audit, folder: Path) -> Iterator[Path]:
         html, figures = build_page(Material(title, one, made=drawn_line(f" from {found.name}")))
         texts = {
             f"{kind}.{suffix}": WRITERS[form](table)
-            for kind, table in ((kind, KINDS[kind](one)) for kind in ("results", "differences"))
+            for kind, table in ((kind, OF_SCORES[kind](one)) for kind in ("results", "differences"))
             for form, suffix in FILES.items()
         }
         for suffix in ("txt", "tex"):

@@ -18,6 +18,7 @@ from reproduce.errors import InputError
 from results.answer.answers import Answer
 from results.answer.intervals import t_quantile
 from results.answer.question import Question
+from results.findings.experiment import ExperimentAnswer
 from results.records.columns import LOWER, SCALE
 
 SCHEMA = "0.2.1"
@@ -79,7 +80,7 @@ def _record(
 ) -> dict[str, Any]:
     question, name = found.question, found.question.score_name
     low, high = (0.0, 1.0) if question.in_percent else (-sys.float_info.max, sys.float_info.max)
-    own = found.measured is not None
+    own = isinstance(found, ExperimentAnswer)
     return {
         "schema_version": SCHEMA,
         "evaluation_id": f"{dataset or source}/{key}/{stamp}",

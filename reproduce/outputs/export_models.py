@@ -104,8 +104,8 @@ def _said(found: Answer, method: str, kind: EmbeddingKind) -> Iterator[str]:
     metrics, values = dict.fromkeys((found.question.score, *HEADLINE_METRICS)), found.values[method]
     scores = [
         f"{HEADLINE_METRICS.get(metric, metric)} {percent(one.mean, one.half_width)} %"
-        for metric in metrics
-        if (one := intervals_on(found, metric, kind).get(method))
+        for (metric, _), intervals in intervals_on(found, [(metric, kind) for metric in metrics]).items()
+        if (one := intervals.get(method))
     ]
     unit = counted(len(values.units), "search" if values.planned.searches else "run")
     yield (
@@ -186,7 +186,7 @@ def export_embeddings(store: Store, run: StoredRun, folds: list[int], data: Open
     weights = [kept_weights(store, run, spec) for spec in specs]
     for spec in specs:
         remember_kept_sources(store.artifacts, sources_of_training(spec))
-    dataset = data.of_training(specs[0], run.start.summary.experiment, f"that {run.called} was tested on")
+    dataset = data.of_training(specs[0], run.start.plan.experiment, f"that {run.called} was tested on")
     split = dataset.split(specs[0].split)
     tested = test_data(dataset, split)
     models = [without_published_weights(spec) for spec in specs]
@@ -248,7 +248,7 @@ def fit_model(
     if onnx:
         check_onnx(like)
     normalization = models_normalization(store, like)
-    dataset = data.of_training(like, run.start.summary.experiment, f"that {run.called} was tested on")
+    dataset = data.of_training(like, run.start.plan.experiment, f"that {run.called} was tested on")
     trainings = [one for each in runs for one in each.trainings.values()]
     kept = checkpoint_epochs(trainings, dataset)
     epochs = max(int(like.method.loss is not None), round(fmean(kept)))
@@ -277,11 +277,11 @@ def fit_model(
     of_what = f"{every(classes, 'class')} ({samples:,} {samples_word(like.dataset)})"
     if like.method.loss is None:
         return f"the setting of search {run.record.search + 1}, computed from {of_what}; nothing is trained", difference
-    said = (
+    summary = (
         f"the setting of search {run.record.search + 1}, trained on {of_what} for {counted(epochs, 'epoch')}: the mean "
         f"of the epochs that its {counted(len(kept), 'training')} kept ({min(kept)} to {max(kept)})"
     )
     if worse := sum(not one.beats_untrained for one in trainings):
         of_its = f"{worse} of its {counted(len(trainings), 'training')}"
-        said += f"; {of_its} did not beat the untrained network (`--method untrained`)"
-    return said, difference
+        summary += f"; {of_its} did not beat the untrained network (`--method untrained`)"
+    return summary, difference

@@ -65,7 +65,7 @@ def later_starts(store: Store, shown: Sequence[Start]) -> list[str]:
     """Say which later starts of the same names are not shown, because they are not finished."""
     return [
         f"{start.name}: this is the finished experiment {one.identity}; {start.identity} was started later and has "
-        f"{start.runs} of {counted(start.summary.runs, 'run')}, give this identity to see it"
+        f"{start.runs} of {counted(start.plan.runs, 'run')}, give this identity to see it"
         for one in shown
         for start in store.starts()
         if one.finished and not start.finished and start.name == one.name and start.last_started > one.last_started
@@ -118,7 +118,7 @@ def best_search(store: Store, experiment: Start, method: str) -> int:
 
     Tests have no say: a setting that is chosen by its test score would be chosen by luck.
     """
-    trials, tested = experiment.summary.trials, store.experiment_runs(experiment.fingerprint)
+    trials, tested = experiment.plan.trials, store.experiment_runs(experiment.fingerprint)
     with_runs = {record.search for record in tested if record.method == method}
     scores = {
         search: max((t.score or 0.0 for t in study.finished(trials) if t.state == "complete"), default=0.0)

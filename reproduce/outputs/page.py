@@ -11,18 +11,15 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zipfile import BadZipFile
 
-from reproduce.config.experiment_file import deviations, suite_experiment
+from reproduce.config.experiment_file import departures, suite_experiment
 from reproduce.config.method_card import suite_cards
 from reproduce.config.strict_yaml import yaml_of
 from reproduce.errors import writing_to
 from reproduce.outputs.tables import published_settings
 from reproduce.storage import latest_name, link_latest, own_name
-from results.answer.answers import Answer
 from results.atomic_files import write_atomically
-from results.findings.experiment import answer_of
-from results.records.artifacts import FigureData, figure_data_path
+from results.findings.experiment import ExperimentAnswer, answer_of
 from results.records.trials import Trial
 from results.spec.component import SourceName
 from results.spec.data_choice import EMBEDDED
@@ -35,7 +32,7 @@ from results.values import fingerprint_of
 from results.wording import first_line
 
 if TYPE_CHECKING:
-    from reports.page.figures import Drawn
+    from reports.page.figures import PageFigure
     from reports.page.material import Command, Material
 
 _PAGE = "index.html"
@@ -44,7 +41,7 @@ _FIGURES = (".svg", ".png", ".pdf", ".csv")
 _ON_THE_MACHINE = {"title", "dataset.root", "trunk.weights"}
 
 
-def write_page(name: str, fingerprint: str, store: Store, folder: Path, found: Answer | None = None) -> Path:
+def write_page(name: str, fingerprint: str, store: Store, folder: Path, found: ExperimentAnswer | None = None) -> Path:
     """Write the page of an experiment, and its figures as PNG, SVG and PDF; return the file of the page.
 
     The page is `folder`/NAME-IDENTITY/index.html, and the figures are in `figures` beside it. `folder`/NAME leads to
@@ -76,30 +73,24 @@ def _last_line(page_folder: Path, stamp: str) -> str:
     return f"<!-- drawn from {stamp}; files of figures: {len(figures)} -->\n"
 
 
-def gather(name: str, fingerprint: str, store: Store, found: Answer | None = None) -> Material:
-    """Collect the material of an experiment's page from the store and the folder of artifacts.
+def gather(name: str, fingerprint: str, store: Store, found: ExperimentAnswer | None = None) -> Material:
+    """Collect the material of an experiment's page from the store.
 
     `found` is its answer with the trainings, if that is known.
     """
     from reports.page.material import Material, MethodSource
 
     found = found or answer_of(MeasuredExperiment.from_store(store, fingerprint, trainings=True))
-    measured, artifacts = found.of_experiment, store.artifacts
-    summary = measured.summary
-    # Those of the first reproductions, by method.
-    first = {run.method: run for run in measured.records if run.run == run.search == 0}
-    data = {method: figure_data_path(artifacts, run.fingerprint) for method, run in first.items()}
-    figure_data, unreadable = _loaded(data)
+    measured = found.measured
+    plan = measured.plan
     return Material(
         name=name,
         answer=found,
-        figure_data=figure_data,
-        unreadable=tuple(unreadable),
-        searches=histories(store.searches.of_experiment(fingerprint), summary.titles, summary.trials),
+        searches=histories(store.searches.of_experiment(fingerprint), plan.titles, plan.trials),
         commands=rerun_commands(name, measured),
         published=published_settings(measured),
-        deviations=deviations(name, summary),
-        sources={key: MethodSource(card.source, card.papers) for key, card in suite_cards(summary.rows).items()},
+        departures=departures(name, plan),
+        sources={key: MethodSource(card.source, card.papers) for key, card in suite_cards(plan.rows).items()},
         made=drawn_line(f" from experiment {fingerprint} of the store"),
         label=own_name(name, fingerprint),
     )
@@ -113,7 +104,7 @@ def rerun_commands(name: str, measured: MeasuredExperiment) -> tuple[Command, ..
     """
     from reports.page.material import Command
 
-    experiment, in_file, source = measured.summary.experiment, suite_experiment(name), name
+    experiment, in_file, source = measured.plan.experiment, suite_experiment(name), name
     commands = _code(measured)
     if isinstance(in_file, str) or experiment.differences(in_file).keys() - _ON_THE_MACHINE:
         # A panel becomes a separate file.
@@ -157,17 +148,6 @@ def _without_empty(experiment: Experiment) -> dict[str, Any]:
     return {key: value for key, value in settings.items() if value is not None and value not in ([], {})}
 
 
-def _loaded(paths: Mapping[str, Path]) -> tuple[dict[str, FigureData], list[str]]:
-    found, unreadable = {}, []
-    for method, path in paths.items():
-        if path.exists():
-            try:
-                found[method] = FigureData.load(path)
-            except (OSError, ValueError, KeyError, EOFError, BadZipFile):
-                unreadable.append(path.name)
-    return found, unreadable
-
-
 def histories(
     studies: Mapping[tuple[str, int], StoredStudy], methods: Mapping[str, str], budget: int
 ) -> dict[str, tuple[Trial, ...]]:
@@ -187,7 +167,7 @@ def drawn_line(origin: str = "") -> str:
     return f"Made on {now} by metric-learning-reproductions {version()}{origin}."
 
 
-def write_figures(figures: tuple[Drawn, ...], folder: Path) -> None:
+def write_figures(figures: tuple[PageFigure, ...], folder: Path) -> None:
     """Write the files of figures, and remove those of an earlier page."""
     written = {name for figure in figures for name in figure.save(folder)}
     for path in folder.iterdir():
@@ -205,13 +185,13 @@ def write_sweeps(experiments: Sequence[Start], store: Store, folder: Path) -> It
     for name, panels in files.items():
         place = folder / latest_name(name) / "figures"
         materials = [gather(one.name, one.fingerprint, store) for one in panels if len(panels) > 1]
-        for drawn in sweep_figures(materials) if materials else ():
+        for figure in sweep_figures(materials) if materials else ():
             with writing_to(place):
-                drawn.save(place)
-            yield place / f"{drawn.name}.png", drawn.title
+                figure.save(place)
+            yield place / f"{figure.name}.png", figure.title
 
 
-def page_or_reason(name: str, fingerprint: str, store: Store, folder: Path, found: Answer) -> list[str]:
+def page_or_reason(name: str, fingerprint: str, store: Store, folder: Path, found: ExperimentAnswer) -> list[str]:
     """Write the page of a finished run, unless it is as it would be; return lines with the places of figures and page.
 
     An error does not end the run; a line then gives the reason.

@@ -244,9 +244,9 @@ def _exported(model: NormalizedModel) -> torch.export.ExportedProgram:
         ) from error
 
 
-def _difference(ours: Tensor, theirs: Tensor, how: str) -> float:
+def _difference(of_training: Tensor, exported: Tensor, how: str) -> float:
     """Return the largest difference between two entries, NaN if one entry is; raise InputError if it is too large."""
-    difference = float((ours - theirs).abs().max())
+    difference = float((of_training - exported).abs().max())
     if not difference <= TOLERANCE:
         raise InputError(
             f"the model {how} differs from the suite's by {difference:.1e}, more than {TOLERANCE:.0e}; "

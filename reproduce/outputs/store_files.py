@@ -14,21 +14,20 @@ from protocols.users_code.kept import is_whole
 from reproduce.errors import InputError
 from reproduce.storage import StoragePaths, open_store, storage_paths
 from results.atomic_files import BAD_ZIP, atomic_file, is_sound, write_atomically
-from results.records.artifacts import figure_data_path, last_epoch_path, weights_path
+from results.records.artifacts import last_epoch_path, weights_path
 from results.store.check import CheckedRecords, StoreFault, add_rows, check_records, conflicts
 from results.store.database import Database
 from results.wording import counted
 
 STORE, ARTIFACTS = "store.sqlite", "artifacts"
-SOURCES, FIGURE_DATA, DATASETS = "sources", "figure_data", "datasets"
-"""Folders below the artifacts: copies of users' source files, data of pages, contents of datasets."""
+SOURCES, DATASETS = "sources", "datasets"
+"""Folders below the artifacts: copies of users' source files, contents of datasets."""
 
 
 def files_of(records: CheckedRecords, names: Iterable[Path]) -> list[Path]:
     """Return those names of files, from the folder of artifacts, that belong to records or are users' sources."""
     weights = [weights_path(Path(), spec) for spec in records.specs.values()]
-    data = [figure_data_path(Path(), fingerprint) for fingerprint in records.runs]
-    known = {*weights, *map(last_epoch_path, weights), *data}
+    known = {*weights, *map(last_epoch_path, weights)}
     return [name for name in names if name in known or _is_source(name) or name.parts[0] == DATASETS]
 
 
@@ -116,7 +115,7 @@ def merge_stores(into: StoragePaths, other: StoragePaths) -> dict[str, int]:
 
 
 def export_store(where: StoragePaths, file: Path, *, checkpoints: bool = False) -> int:
-    """Write records, searches and the data of pages of a store into one file; return its size in bytes.
+    """Write records and searches of a store into one file; return its size in bytes.
 
     The file must not exist; it is complete or not there. The tables do not need the checkpoints.
     """
@@ -124,7 +123,7 @@ def export_store(where: StoragePaths, file: Path, *, checkpoints: bool = False) 
         raise InputError(f"{file}: exists already; choose another name")
     source = Database(where.store)
     names = files_of(_checked(source, where.artifacts), _files_below(where.artifacts))
-    names = [name for name in names if checkpoints or name.parts[0] in (SOURCES, FIGURE_DATA, DATASETS)]
+    names = [name for name in names if checkpoints or name.parts[0] in (SOURCES, DATASETS)]
     with (
         atomic_file(file.absolute()) as partial,
         tempfile.TemporaryDirectory() as folder,

@@ -17,13 +17,13 @@ from reports.tables.formats import WRITERS
 from reports.tables.method_tables import costs, hyperparameters, peeking_table
 from reports.tables.result_table import table_of
 from reports.tables.table import Table
-from reproduce.config.experiment_file import deviations
+from reproduce.config.experiment_file import departures
 from reproduce.config.method_card import suite_cards
 from reproduce.errors import InputError, writing_to
 from reproduce.outputs.find_runs import find_experiments
 from results.answer.answers import Answer
 from results.atomic_files import write_atomically
-from results.findings.experiment import answer_of
+from results.findings.experiment import ExperimentAnswer, answer_of
 from results.published.tables import PublishedTable
 from results.store.experiment_results import FOLDER, MeasuredExperiment, latest_starts
 from results.store.store import Start, Store
@@ -36,10 +36,10 @@ def stored_experiments(store: Store, table: PublishedTable | None = None) -> lis
     """
     stored = []
     for start in latest_starts(store):
-        name, summary = start.name, start.summary
-        if table is None or concerns(table, name, summary):
+        name, plan = start.name, start.plan
+        if table is None or concerns(table, name, plan):
             measured = MeasuredExperiment.of_all_starts(store, start.fingerprint)
-            stored.append(StoredExperiment(name, answer_of(measured), deviations(name, summary)))
+            stored.append(StoredExperiment(name, answer_of(measured), departures(name, plan)))
     return stored
 
 
@@ -48,29 +48,31 @@ def kept_experiments() -> list[StoredExperiment]:
     stored = []
     for file in sorted(FOLDER.glob("*.json.xz")):
         name, measured = file.name.partition(".")[0], MeasuredExperiment.from_file(file)
-        stored.append(StoredExperiment(name, answer_of(measured), deviations(name, measured.summary)))
+        stored.append(StoredExperiment(name, answer_of(measured), departures(name, measured.plan)))
     return stored
 
 
 def published_settings(measured: MeasuredExperiment) -> dict[str, dict[str, JsonValue]]:
     """The hyperparameters that the suite's cards give as published for an experiment's dataset, by method."""
-    summary = measured.summary
-    return {key: card.published.get(summary.dataset, {}) for key, card in suite_cards(summary.rows).items()}
+    plan = measured.plan
+    return {key: card.published.get(plan.dataset, {}) for key, card in suite_cards(plan.rows).items()}
 
 
-def compared_by(measured: MeasuredExperiment, compare: str | None) -> Answer:
+def compared_by(measured: MeasuredExperiment, compare: str | None) -> ExperimentAnswer:
     """Answer other comparisons than the experiment's file asks for: `all`, each with the `best`, or with a method."""
-    compared = measured.summary.compared
+    compared = measured.plan.compared
     if compare not in (None, "all", "best", *compared):
         raise InputError(f"--compare {compare}: use all, best, or one of {', '.join(compared)}")
     return answer_of(measured, compare)
 
 
-KINDS: dict[str, Callable[[Answer], Table]] = {
-    "results": table_of,
-    "differences": differences,
+OF_SCORES: dict[str, Callable[[Answer], Table]] = {"results": table_of, "differences": differences}
+"""What can be drawn of any scores."""
+
+KINDS: dict[str, Callable[[ExperimentAnswer], Table]] = {
+    **OF_SCORES,
     "peeking": peeking_table,
-    "hyperparameters": lambda found: hyperparameters(found, published_settings(found.of_experiment)),
+    "hyperparameters": lambda found: hyperparameters(found, published_settings(found.measured)),
     "costs": costs,
 }
 """What can be drawn of an experiment."""

@@ -22,7 +22,7 @@ from protocols.users_code.sources import SourceError, words_of
 from reproduce import interrupts
 from reproduce.errors import InputError, WorkFailedError
 from reproduce.run.tasks import EvaluateTask, Executor, Task, TaskResult, TrainTask, put_outcome, stored_outcome
-from results.records.artifacts import figure_data_path, weights_path
+from results.records.artifacts import weights_path
 from results.records.records import FoldResult, RunRecord
 from results.store.store import Store
 
@@ -180,9 +180,7 @@ class SharedLab:
             observed_on = test_data(dataset, split) if self.test_curves and job.run is not None else None
             return TrainTask(job, setup.training_data(job.spec), weights, observed_on)
         paths = tuple(weights_path(artifacts, spec) for spec in job.specs)
-        # The figures are those of the first reproduction of each method.
-        figures = figure_data_path(artifacts, job.fingerprint) if job.run == job.search == 0 else None
-        return EvaluateTask(job, test_data(dataset, split), paths, figures, dataset.class_names)
+        return EvaluateTask(job, test_data(dataset, split), paths)
 
     def _collect(self, seconds: float) -> None:
         done, _ = wait(self._running, seconds, FIRST_COMPLETED)

@@ -191,9 +191,14 @@ def _try(method: Method, space: Mapping[str, Range], of_training: tuple[Any, ...
     """
     middle = middle_of(space)
     remarks = try_first_step(method.at(middle), *of_training)
-    tried = [pair for corner in corners(space) if _refusal(method, corner, of_training) for pair in corner.items()]
-    alone = [(target, value, _refusal(method, {**middle, target: value}, of_training)) for target, value in tried]
-    if refused := dict.fromkeys(f"at {target} {value}: {reason}" for target, value, reason in alone if reason):
+    refused: dict[str, None] = {}
+    for corner in corners(space):
+        if not _refusal(method, corner, of_training):
+            continue
+        for target, value in corner.items():
+            if reason := _refusal(method, {**middle, target: value}, of_training):
+                refused[f"at {target} {value}: {reason}"] = None
+    if refused:
         raise RefusedError("; ".join(refused))
     return remarks
 

@@ -25,10 +25,9 @@ from reproduce.run.session import Session
 from reproduce.run.tasks import Executor
 from reproduce.storage import link_latest, only_run_of, own_name
 from reproduce.terminal import output_console, say, show_interim
-from results.answer.answers import Answer
 from results.answer.question import planned_question
 from results.atomic_files import try_out, write_atomically
-from results.findings.experiment import answer_of, data_findings
+from results.findings.experiment import ExperimentAnswer, answer_of, data_findings
 from results.records.artifacts import contents_path
 from results.spec.data_choice import samples_word
 from results.spec.experiment_spec import AMOUNTS, UNNAMED_SETTINGS, is_among
@@ -45,18 +44,18 @@ def interim_looks(session: Session) -> tuple[str, ...]:
     """
     ours, looks = session.experiment, set()
     for start in session.store.starts():
-        summary = start.summary
+        plan = start.plan
         if start.fingerprint == session.fingerprint:
             continue
-        search = summary.experiment.search
+        search = plan.experiment.search
         planned_now = ours.search.until_decided and not search.until_decided
-        if not planned_now and (search.searches, summary.reproductions) >= (ours.search.searches, ours.reproductions):
+        if not planned_now and (search.searches, plan.reproductions) >= (ours.search.searches, ours.reproductions):
             continue
         may_differ = (*AMOUNTS, *UNNAMED_SETTINGS, "primary")
-        same = all(is_among(key, may_differ) for key in summary.experiment.differences(ours))
-        if same and len(session.store.experiment_runs(start.fingerprint)) >= summary.runs > 0:
+        same = all(is_among(key, may_differ) for key in plan.experiment.differences(ours))
+        if same and len(session.store.experiment_runs(start.fingerprint)) >= plan.runs > 0:
             more_searches = planned_now or search.searches < ours.search.searches
-            looks.add((search.searches, "search") if more_searches else (summary.reproductions, "run"))
+            looks.add((search.searches, "search") if more_searches else (plan.reproductions, "run"))
     return tuple(counted(count, unit) for count, unit in sorted(looks))
 
 
@@ -71,7 +70,7 @@ class Finished:
         failed: Why methods have no results, by method.
     """
 
-    answer: Answer
+    answer: ExperimentAnswer
     made: int
     found: int
     failed: Mapping[str, Exception]

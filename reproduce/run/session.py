@@ -1,12 +1,12 @@
 """Opens an experiment for a run or a plan: reads its cards, finds its weights, opens and splits its dataset."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import repeat
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from pydantic import JsonValue
 
@@ -168,8 +168,9 @@ def open_session(
     own = {card.key: experiment.for_row(card.key) for card in cards}
     opened = dict(all_of(cards, lambda card: (card.key, open_method(own[card.key], card))))
     _check_search(search, opened)
-    for key, row in opened.items():
-        check_components(setup_of(own[key], data.images(own[key])), row)
+    images = {key: data.images(own[key]) for key in own}
+    for key, setup in {key: setup_of(own[key], images[key]) for key in own}.items():
+        check_components(setup, opened[key])
     setup = setup_of(experiment, data.seen_by(experiment))
     setups = {key: setup_of(own[key], data.seen_by(own[key])) for key in own if key in experiment.changes}
     _check_depths(setup, experiment)
@@ -200,24 +201,35 @@ def _check_depths(setup: Setup, experiment: Experiment) -> None:
 def _check_search(search: SearchSettings, rows: Mapping[str, PlannedRow]) -> None:
     """Let the sampler propose settings of every space, and check that enqueued values are within them."""
     spaces = [within_budget(row.ranges, search.trials)[0] for row in rows.values() if row.ranges]
-    known = {target for space in spaces for target in space}
-    given = [("search.enqueue", setting) for setting in search.enqueue]
-    if isinstance(fixed := search.sampler.arguments.get("fixed_params"), dict):  # Of Optuna's PartialFixedSampler.
-        given += [("search.sampler: fixed_params", {target: value}) for target, value in fixed.items()]
-    for place, setting in given if spaces else ():
-        if not any(setting.keys() <= space.keys() for space in spaces):
-            unknown = [target for target in setting if target not in known]
-            fault = f"there is no searched {unknown[0]!r}" if unknown else f"no method searches {listed([*setting])}"
-            meant = did_you_mean(unknown[0], known) if unknown else ""
-            searched = f"{meant}searched here are {', '.join(sorted(known))}"
-            raise InputError(f"{place}: {fault}; {searched}; correct it or take it out")
-        for target, one in ((target, one) for space in spaces for target, one in space.items() if target in setting):
-            if not one.holds(value := setting[target]):
-                what = f"{place}: {target} {value}"
-                raise InputError(f"{what} is outside its range; set search.ranges, or take it out")
+    if not spaces:
+        return
+    for setting in search.enqueue:
+        _check_setting("search.enqueue", setting, spaces)
+    fixed = search.sampler.arguments.get("fixed_params")  # Of Optuna's PartialFixedSampler.
+    if isinstance(fixed, dict):
+        for target, value in fixed.items():
+            _check_setting("search.sampler: fixed_params", {target: value}, spaces)
     if search.sampler.name != "GPSampler":
         for space in spaces:
             try_sampler(space, search.sampler, search.trials)
+
+
+def _check_setting(place: str, setting: Mapping[str, JsonValue], spaces: Sequence[Mapping[str, Range]]) -> None:
+    """Refuse a setting that no method searches, or with a value outside a range."""
+    known = {target for space in spaces for target in space}
+    if unknown := [target for target in setting if target not in known]:
+        _refuse_setting(f"{place}: there is no searched {unknown[0]!r}", did_you_mean(unknown[0], known), known)
+    if not any(setting.keys() <= space.keys() for space in spaces):
+        _refuse_setting(f"{place}: no method searches {listed([*setting])}", "", known)
+    for space in spaces:
+        for target, value in setting.items():
+            if target in space and not space[target].holds(value):
+                what = f"{place}: {target} {value}"
+                raise InputError(f"{what} is outside its range; set search.ranges, or take it out")
+
+
+def _refuse_setting(fault: str, meant: str, known: Iterable[str]) -> NoReturn:
+    raise InputError(f"{fault}; {meant}searched here are {', '.join(sorted(known))}; correct it or take it out")
 
 
 def _with_width(experiment: Experiment, dataset: Dataset) -> Experiment:

@@ -14,8 +14,7 @@ from typing import Any, Protocol
 import torch
 
 from protocols.datasets.dataset import FoldData
-from protocols.evaluation.evaluate_run import CurveRecorder, Embedded, TestData, evaluate_run
-from protocols.evaluation.make_figure_data import figure_data_of
+from protocols.evaluation.evaluate_run import CurveRecorder, TestData, evaluate_run
 from protocols.jobs import EvaluateJob, Job, Outcome, TrainJob
 from protocols.training.train_fold import train_fold
 from protocols.users_code.sources import UsersSource, known_sources, remember_sources
@@ -61,16 +60,12 @@ class EvaluateTask:
 
     Attributes:
         weights: Files with the checkpoints, one per fold.
-        figure_data: File for the figure data; None writes none.
-        class_names: Names of the classes in the figures.
         sources: Users' files, by the hash of their source.
     """
 
     job: EvaluateJob
     data: TestData
     weights: tuple[Path, ...]
-    figure_data: Path | None = None
-    class_names: tuple[str, ...] = ()
     sources: Mapping[str, UsersSource] = field(default_factory=known_sources)
 
 
@@ -132,14 +127,7 @@ def _train(task: TrainTask, device: str) -> Trained:
 def _evaluate(task: EvaluateTask, device: str) -> RunRecord:
     weights = [_read_tensors(path) for path in task.weights]
     last_weights = [_read_tensors(path) if path.exists() else None for path in map(last_epoch_path, task.weights)]
-
-    def write_figure_data(record: RunRecord, embedded: Embedded) -> None:
-        if task.figure_data is not None:
-            figure_data_of(record, embedded, task.data, task.class_names).save(task.figure_data)
-
-    return evaluate_run(
-        task.job, weights, task.data, device=device, use_embeddings=write_figure_data, last_weights=last_weights
-    )
+    return evaluate_run(task.job, weights, task.data, device=device, last_weights=last_weights)
 
 
 def _read_tensors(path: Path) -> Any:

@@ -1,8 +1,7 @@
 """From a frame of scores and a question to the answer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,21 +12,22 @@ from results.answer.compare import compare, compare_at_looks, gains_over
 from results.answer.intervals import Interval
 from results.answer.pair_tests import family
 from results.answer.question import PAIRED, Planned, Question, Unit
-from results.answer.table_caveats import findings_of_scores
+from results.answer.table_caveats import ScoresAnswer
 from results.answer.typical import intervals_of, method_values
 from results.answer.values import Runs
 from results.records.columns import Reading
-from results.records.frame import EMBEDDING_KINDS
 from results.records.read_scores import read_scores
 from results.records.scores_table import ReadScores
-from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.wording import counted, some
 
 MOST_PAIRS = 50_000
 """Of more pairs nobody reads the answers, and half a million take minutes."""
 
+MetricOn = tuple[str, str]
+"""Metric, and kind of embeddings."""
 
-def answer(frame: pd.DataFrame, question: Question) -> Answer:
+
+def answer(frame: pd.DataFrame, question: Question) -> ScoresAnswer:
     """Answer a question about the scores of a frame (`results.records.frame`), or of a table for `read_scores`.
 
     Without methods the question is about all that the frame has, each with all that it has: methods are compared by
@@ -50,7 +50,7 @@ def answer(frame: pd.DataFrame, question: Question) -> Answer:
     return answer_read(read, question)
 
 
-def answer_read(read: ReadScores, question: Question, frame: pd.DataFrame | None = None) -> Answer:
+def answer_read(read: ReadScores, question: Question, frame: pd.DataFrame | None = None) -> ScoresAnswer:
     """Answer a question about a table that was read, or about a part of its rows, by what its rows repeat."""
     asked = question if question.methods else replace(question, **asked_by(read))
     missing: dict[str, list[int]] = {}
@@ -59,7 +59,7 @@ def answer_read(read: ReadScores, question: Question, frame: pd.DataFrame | None
         if dataset in datasets:
             missing.setdefault(method, []).extend(rows)
     found = answer_frame(read.frame if frame is None else frame, asked)
-    return replace(found, find=partial(findings_of_scores, missing=missing, said=read.said))
+    return replace(found, without_score=missing, reading=read.said)
 
 
 def asked_by(read: ReadScores) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def asked_by(read: ReadScores) -> dict[str, Any]:
     }
 
 
-def answer_frame(frame: pd.DataFrame, question: Question) -> Answer:
+def answer_frame(frame: pd.DataFrame, question: Question) -> ScoresAnswer:
     """Answer a question about the scores of a frame that has the columns of `results.records.frame`."""
     runs = _runs(frame, question)
     question = question if question.methods else _of_found(question, runs)
@@ -97,7 +97,7 @@ def answer_frame(frame: pd.DataFrame, question: Question) -> Answer:
     level, pairs = compare_at_looks(question, runs) if question.looks else (None, compare(question, values))
     defaults = question.defaults if question.unit == "search" else {}
     settings = replace(question, unit="run") if question.unit == "single search" else None
-    return Answer(
+    return ScoresAnswer(
         question=question,
         frame=frame,
         runs=runs,
@@ -107,19 +107,13 @@ def answer_frame(frame: pd.DataFrame, question: Question) -> Answer:
         settings=compare(settings, values) if settings else (),
         gains=gains_over(values, values, defaults, question.step, question.alpha),
         look_level=level,
-        find=findings_of_scores,
     )
 
 
 def answer_on(found: Answer, metric: str, embeddings: str, alpha: float | None = None) -> Answer:
-    """Answer the same question about another score of the frame, once; `alpha` as in `Question.on`."""
+    """Answer the same question about another score of the frame; `alpha` as in `Question.on`."""
     question = found.question.on(metric, embeddings, alpha)
-    if question is found.question:
-        return found
-    key = metric, embeddings, question.alpha
-    if key not in found.others:
-        found.others[key] = replace(answer_frame(found.frame, question), measured=found.measured)
-    return found.others[key]
+    return found if question is found.question else answer_frame(found.frame, question)
 
 
 def runs_on(found: Answer, metric: str, embeddings: str) -> Runs:
@@ -127,26 +121,17 @@ def runs_on(found: Answer, metric: str, embeddings: str) -> Runs:
     return _runs(found.frame, found.question.on(metric, embeddings))
 
 
-def intervals_on(found: Answer, metric: str, embeddings: str) -> Mapping[str, Interval]:
-    """Return mean and interval of every method in another score of the frame, without comparing the methods in it."""
-    question = found.question.on(metric, embeddings)
-    if question is found.question:
-        return found.intervals
-    runs = _runs(found.frame, question)
-    return intervals_of(question, runs, method_values(question, runs))
-
-
-def other_models(found: Answer) -> Answer | None:
-    """Answer the same at the same level about single models where joined ones are asked for, or the other way round.
-
-    None where a run has one model, or where there is no verdict.
-    """
-    question, records = found.question, found.measured.records if found.measured else ()
-    models = max((len(run.fold_scores) for run in records), default=1)
-    if models == 1 or found.interim or not found.tested or question.score not in HEADLINE_METRICS:
-        return None
-    (kind,) = set(EMBEDDING_KINDS) - {question.embeddings}
-    return answer_on(found, question.score, kind, question.alpha)
+def intervals_on(found: Answer, scores: Iterable[MetricOn]) -> dict[MetricOn, Mapping[str, Interval]]:
+    """Return mean and interval of every method in other scores of the frame, without comparing the methods in them."""
+    questions = {score: found.question.on(*score) for score in scores}
+    intervals: dict[MetricOn, Mapping[str, Interval]] = {}
+    for score, runs in {score: _runs(found.frame, question) for score, question in questions.items()}.items():
+        question = questions[score]
+        if question is found.question:
+            intervals[score] = found.intervals
+        else:
+            intervals[score] = intervals_of(question, runs, method_values(question, runs))
+    return intervals
 
 
 def _runs(frame: pd.DataFrame, question: Question) -> Runs:

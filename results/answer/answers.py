@@ -3,8 +3,8 @@
 import html
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
@@ -15,7 +15,6 @@ from results.answer.intervals import Interval
 from results.answer.question import PAIRED, Question
 from results.answer.values import Finding, MethodValues, Pair, Runs
 from results.spec.plan import LeftOut
-from results.store.experiment_results import MeasuredExperiment
 from results.wording import ENDLESS, Ends, counted, in_letters, place_words, score_form
 
 _MOST_ROWS = 30
@@ -35,8 +34,6 @@ class Answer:
         settings: The settings that the only searches found compared by their runs. It says nothing about methods.
         gains: Methods whose searches are repeated compared with the runs of their default settings (`gains_over`).
         look_level: The level of the last look, if looks were planned.
-        find: Finds what a reader must know beside the numbers.
-        measured: The experiment that the scores are of, if they are of one.
     """
 
     question: Question
@@ -48,9 +45,6 @@ class Answer:
     settings: tuple[Pair, ...] = ()
     gains: tuple[Pair, ...] = ()
     look_level: float | None = None
-    find: Callable[["Answer"], Iterable[Finding]] = lambda _: ()
-    measured: MeasuredExperiment | None = None
-    others: dict[tuple[str, str, float], "Answer"] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def titles(self) -> dict[str, str]:
@@ -59,17 +53,10 @@ class Answer:
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """What a reader must know beside the numbers."""
-        return tuple(self.find(self))
+        """What a reader must know beside the numbers; `ScoresAnswer` and `ExperimentAnswer` have some."""
+        return ()
 
-    @property
-    def of_experiment(self) -> MeasuredExperiment:
-        """The experiment that it is about; raises ValueError if the scores are those of a user."""
-        if self.measured is None:
-            raise ValueError("the scores are of no experiment")
-        return self.measured
-
-    @property
+    @cached_property
     def left_out(self) -> dict[str, LeftOut]:
         """Why methods are not tested against the others, by method."""
         return {key: planned.left_out for key, planned in self.question.methods.items() if planned.left_out}
@@ -93,13 +80,13 @@ class Answer:
         """Number of pairs with a test."""
         return sum(pair.p is not None for pair in self.pairs)
 
-    @property
+    @cached_property
     def order(self) -> list[str]:
         """The methods as they are shown: the one that others are compared with, then from the best mean."""
         means = {key: self.question.sign * self.values[key].mean for key in self.compared}
         return sorted(means, key=lambda key: (key != self.question.compare, math.isnan(means[key]), -means[key]))
 
-    @property
+    @cached_property
     def best(self) -> str:
         """The method with the best mean, the first of equal ones."""
         means = {key: self.question.sign * self.values[key].mean for key in self.compared}
@@ -122,7 +109,7 @@ class Answer:
         compare = self.question.compare
         return None if compare == "all" else self.best if compare == "best" else compare
 
-    @property
+    @cached_property
     def interim(self) -> bool:
         """Whether searches or runs of any method are missing. Verdicts can change when they are there."""
         return any(self.values[key].missing for key in self.question.compared)
@@ -132,7 +119,7 @@ class Answer:
         """Whether every comparison that was asked for has an answer: better, or within the margin."""
         return not self.interim and all(pair.better or pair.size == "within" for pair in self.pairs)
 
-    @property
+    @cached_property
     def claims(self) -> set[tuple[str, str]]:
         """The pairs of a better and a worse method that are claimed."""
         return {(pair.better, pair.worse) for pair in self.pairs if pair.better and pair.worse}
@@ -180,7 +167,7 @@ class Answer:
         """The searches or runs that failed, by compared method; methods without one are left out."""
         return {key: failed for key in self.compared if (failed := self.values[key].failed)}
 
-    @property
+    @cached_property
     def without_agreement(self) -> list[Pair]:
         """The tested pairs whose means disagree (`Pair.means_disagree`), with the typically better method as a."""
         pairs = [pair for pair in (*self.shown_pairs, *self.gains) if pair.untested is None and pair.means_disagree]
@@ -229,7 +216,7 @@ class Answer:
         ranks = pd.DataFrame(values).rank(ascending=False).mean(axis=1)
         return dict(zip(self.compared, ranks.tolist(), strict=True))
 
-    @property
+    @cached_property
     def final_ranks(self) -> dict[str, tuple[int, int]]:
         """The rank intervals, or nothing while searches or runs are missing."""
         return {} if self.interim else self.rank_intervals
@@ -289,9 +276,9 @@ class Answer:
             }
         )
         tables = [one.to_html(index=False, border=0, max_rows=_MOST_ROWS) for one in (shown, compared) if len(one)]
-        said = "".join(f"<li>{html.escape(finding.sentences)}</li>" for finding in self.findings)
+        findings = "".join(f"<li>{html.escape(finding.sentences)}</li>" for finding in self.findings)
         title = f"<p><strong>{html.escape(self.question.title)}</strong></p>" if self.question.title else ""
-        return f"{title}{''.join(tables)}<ul>{said}</ul>"
+        return f"{title}{''.join(tables)}<ul>{findings}</ul>"
 
     def difference_words(self, pair: Pair, form: str = "", *, size: bool = False) -> str:
         """Write a difference with its interval: `2.0 ± 0.9`, or `2.0 (0.9 to 3.2)` where this is not symmetric.

@@ -40,10 +40,10 @@ class Audit:
     exported: bool = False
 
 
-def with_questions(summary: Plan, runs: Sequence[ExportedRun]) -> list[ExportedRun]:
+def with_questions(plan: Plan, runs: Sequence[ExportedRun]) -> list[ExportedRun]:
     """Write what an experiment asks and what its methods are, as JSON, into its runs for export."""
-    records = tuple(run.record for run in runs if run.record.method in summary.rows)
-    question = question_of(MeasuredExperiment(summary, records))
+    records = tuple(run.record for run in runs if run.record.method in plan.rows)
+    question = question_of(MeasuredExperiment(plan, records))
     asked = _QUESTION.dump_json(replace(question, methods={}, experiment=None)).decode()
     planned = {key: _PLANNED.dump_json(own).decode() for key, own in question.methods.items()}
     return [
@@ -66,7 +66,7 @@ def audit(
     Rows that `reproduce export runs` wrote are asked what their experiment asks.
 
     Args:
-        table: One row per run, or per run and metric, or a summary of runs.
+        table: One row per run, or per run and metric, or a plan of runs.
         reading: Which columns are what, and the scale.
         name: What the table is called.
         deviation: Standard deviation between searches that is assumed, in points, or in the unit of the score.

@@ -29,7 +29,7 @@ NAMED = 3
 """Largest number of claims, pairs and rows that are named. More are counted."""
 
 
-def caveats(found: Answer) -> Iterator[Finding]:
+def caveats(found: Answer) -> list[Finding]:
     """Say what a reader of any scores must know."""
     kinds = (
         of_missing,
@@ -41,9 +41,9 @@ def caveats(found: Answer) -> Iterator[Finding]:
         of_constants,
         of_single_searches,
         of_failed,
+        of_looks,
     )
-    for kind in (*kinds, of_looks):
-        yield from kind(found)
+    return [finding for kind in kinds for finding in kind(found)]
 
 
 def of_missing(found: Answer) -> Iterator[Finding]:
@@ -257,7 +257,7 @@ def of_settings(found: Answer) -> Iterator[Finding]:
         yield Finding("limit", text, "comparison", "Wilcoxon's signed-rank test, corrected by Holm's method.")
     text = "Runs of given settings are compared: the answer is about these settings, not about the methods."
     of_runs = found.question.unit in ("run", "block", "summary")
-    if of_runs and not claims and not found.measured and found.pairs:
+    if of_runs and not claims and found.question.experiment is None and found.pairs:
         yield Finding("limit", text, "comparison", "Another search could find other settings.")
     if not of_runs or not claims:
         return

@@ -109,8 +109,8 @@ def nearest_search_deviation(
 
     def distance(line: Mapping[Any, Any]) -> tuple[bool, bool, int, int, float]:
         data = line["dataset"] != experiment.dataset.name or experiment.dataset.name in OWN_DATA
-        apart = data, line["trunk"] != trunk.name, abs(int(line["trials"]) - trials)
-        return *apart, -int(line["degrees"]), -float(line["deviation"])
+        distance = data, line["trunk"] != trunk.name, abs(int(line["trials"]) - trials)
+        return *distance, -int(line["degrees"]), -float(line["deviation"])
 
     line = min(near.to_dict("records"), key=distance)
     deviation, length = float(line["with_failed" if with_failed else "deviation"]), int(line["trials"])

@@ -1,6 +1,6 @@
 """How much scores and differences depend on the test classes: intervals by a bootstrap of the classes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -43,20 +43,24 @@ def class_half_widths(
     parts = np.column_stack([counts, counts[:, None] * np.asarray(scores)])[counts > 0]
     classes, generator = len(parts), np.random.default_rng(0)
     times = (np.bincount(generator.integers(classes, size=classes), minlength=classes) for _ in range(RESAMPLES))
-    sums = np.array([drawn @ parts for drawn in times])
-    drawn = sums[:, 1:] / sums[:, :1]
+    sums = np.array([repeats @ parts for repeats in times])
+    resampled = sums[:, 1:] / sums[:, :1]
     if pairs is not None:
         first, second = zip(*pairs, strict=True)
-        drawn = drawn[:, first] - drawn[:, second]
+        resampled = resampled[:, first] - resampled[:, second]
     if classes < 2:
-        return np.full(drawn.shape[1], np.inf)
+        return np.full(resampled.shape[1], np.inf)
     scale = t_quantile(0.975, classes - 1) * (classes / (classes - 1)) ** 0.5
-    return np.asarray(scale * drawn.std(axis=0, ddof=1))
+    return np.asarray(scale * resampled.std(axis=0, ddof=1))
 
 
-def with_class_intervals(found: Answer) -> Answer:
-    """Give the pairs of an experiment's answer their intervals over the test classes, if its runs have class scores."""
-    runs = {key: _typical_runs(found, key) for key in found.compared}
+def with_class_intervals(found: Answer, records: Mapping[str, Sequence[RunRecord]]) -> Answer:
+    """Give the pairs of an answer their intervals over the test classes, if the runs have class scores.
+
+    Args:
+        records: The runs by method.
+    """
+    runs = {key: _typical_runs(found, key, records[key]) for key in found.compared}
     tested = {run.class_scores.queries if run.class_scores else () for own in runs.values() for run in own}
     measured = found.question.embeddings in EMBEDDING_KINDS and found.question.score in HEADLINE_METRICS
     if not found.pairs or not measured or len(tested) != 1 or tested == {()}:
@@ -99,10 +103,9 @@ def of_classes(found: Answer) -> Iterator[Finding]:
     yield Finding("note" if few else "limit", text, "comparison", detail)
 
 
-def _typical_runs(found: Answer, method: str) -> list[RunRecord]:
+def _typical_runs(found: Answer, method: str, records: Sequence[RunRecord]) -> list[RunRecord]:
     """The runs of a method, without those of searches that failed, or without runs that failed."""
     own, means = found.values[method], {key: float(np.mean(runs)) for key, runs in found.runs[method].items()}
-    records = found.measured.runs.get(method, []) if found.measured else []
     by_search = own.planned.searches > 0
     return [run for run in records if (means[run.search] if by_search else _score(found, run)) not in own.failed]
 

@@ -44,7 +44,7 @@ class Peeking:
         return self.cut_off and self.gain.mean == 0
 
 
-def peeking(found: Answer, metric: str = "map_at_r") -> list[Peeking]:
+def peeking(found: Answer, measured: MeasuredExperiment, metric: str = "map_at_r") -> list[Peeking]:
     """Compute the gain from peeking for each method.
 
     A run is used if all of its trainings have test scores along the training and at the chosen checkpoint. Methods
@@ -52,9 +52,7 @@ def peeking(found: Answer, metric: str = "map_at_r") -> list[Peeking]:
     """
     if metric not in Scores.model_fields:
         raise ValueError(f"test curves hold {', '.join(Scores.model_fields)}, not {metric}")
-    measured, question = found.measured, replace(found.question, step=0.0)
-    if measured is None:
-        return []
+    question = replace(found.question, step=0.0)
     scores: tuple[dict[str, dict[int, list[float]]], ...] = ({}, {}, {})  # Honest, peeked, gain.
     used: dict[str, list[RunRecord]] = {}
     for record in measured.records:

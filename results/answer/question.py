@@ -268,39 +268,40 @@ def question_of(measured: MeasuredExperiment) -> Question:
     The primary score is the one that the experiment names, else MAP@R of the concatenated embeddings, or of the only
     one. A method that was left out of this start, or whose row is under other conditions, is no reference.
     """
-    summary, records = measured.summary, measured.records
-    models = max((len(record.fold_fingerprints) for record in records), default=0)
-    question = planned_question(summary.experiment, "separated" if models == 1 else "concatenated")
+    plan, records, by_method = measured.plan, measured.records, measured.runs
+    models = max((len(record.specs) for record in records), default=0)
+    question = planned_question(plan.experiment, "separated" if models == 1 else "concatenated")
     tested = Tested(records[0].test_images, records[0].test_classes, len(records[0].fold_scores)) if records else None
-    searched, left_out = measured.searched_methods, {**_diverged(records), **summary.left_out}
+    searched, left_out = measured.searched_methods, {**_diverged(by_method), **plan.left_out}
     newest = max((record.evaluation_version for record in records), default=0)
-    older = {record.method for record in records if record.evaluation_version < newest}
-    computed = {record.method for record in records if record.specs[0].method.loss is None}
-    searches, runs = summary.experiment.search.searches, summary.reproductions
+    older = {key for key, runs in by_method.items() if any(run.evaluation_version < newest for run in runs)}
+    computed = {key for key, runs in by_method.items() if any(run.specs[0].method.loss is None for run in runs)}
+    searches, runs = plan.experiment.search.searches, plan.reproductions
     methods = {
         key: Planned(
             row.title,
             *((searches, runs) if searches > 1 and row.runs >= searches * runs else (0, row.runs)),
             searched=key in searched,
             trained=key not in computed,
-            constant=key in summary.constant,
+            constant=key in plan.constant,
             left_out=left_out.get(key),
             older=key in older,
         )
-        for key, row in summary.rows.items()
+        for key, row in plan.rows.items()
     }
-    question = replace(question, methods=methods, defaults=summary.defaults, tested=tested)
+    question = replace(question, methods=methods, defaults=plan.defaults, tested=tested)
     known = question.compare in ("all", "best", *question.compared)
     step = tested.step(question.score, question.embeddings) if tested else 0.0
     return replace(question, compare=question.compare if known else "all", step=step)
 
 
-def _diverged(records: Iterable[RunRecord]) -> dict[str, LeftOut]:
+def _diverged(by_method: Mapping[str, Sequence[RunRecord]]) -> dict[str, LeftOut]:
     """The methods of which every training diverged."""
     trained, gone = Counter[str](), Counter[str]()
-    for record in records:
-        trained[record.method] += len(record.fold_fingerprints)
-        gone[record.method] += len({one.fold for one in record.events if one.kind == "diverged" and not one.choosing})
+    for method, runs in by_method.items():
+        for run in runs:
+            trained[method] += len(run.specs)
+            gone[method] += len({one.fold for one in run.events if one.kind == "diverged" and not one.choosing})
     reason = LeftOut("¶", "Every training diverged, so the scores are of checkpoints before that. Not compared.")
     return {method: reason for method, count in trained.items() if gone[method] == count}
 

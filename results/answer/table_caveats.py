@@ -1,7 +1,9 @@
 """Findings about a table of scores that nobody planned: what it takes to tell, and what in it does not hold."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from scipy import special
@@ -22,21 +24,30 @@ FEWEST_TOGETHER = 4
 """Runs of each method that a correlation takes."""
 
 
-def findings_of_scores(
-    found: Answer, missing: Mapping[str, list[int]] | None = None, said: Sequence[str] = ()
-) -> Iterator[Finding]:
-    """Say what a reader of scores without an experiment must know.
+@dataclass(frozen=True)
+class ScoresAnswer(Answer):
+    """The answer to a question about a table of scores that nobody planned.
 
-    Args:
-        found: The answer.
-        missing: Rows without a score, by method.
-        said: What the reading of the table left out or merged.
+    Attributes:
+        without_score: Rows without a score, by method.
+        reading: What the reading of the table left out or merged, in sentences.
     """
-    yield from (Finding("warning", sentence, "data") for sentence in said)
+
+    without_score: Mapping[str, list[int]] = field(default_factory=dict)
+    reading: tuple[str, ...] = ()
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """What a reader must know beside the numbers."""
+        return tuple(_findings(self))
+
+
+def _findings(found: ScoresAnswer) -> Iterator[Finding]:
+    yield from (Finding("warning", sentence, "data") for sentence in found.reading)
     yield from caveats(found)
     yield from _needed(found)
     yield from _single(found)
-    yield from _left_out(found, missing or {})
+    yield from _left_out(found)
     for kind in (_unshared, _together, _unequal, _equal, _rounded):
         yield from kind(found)
 
@@ -107,8 +118,8 @@ def _down(number: float) -> str:
     return f"{np.floor(number / step * (1 + 1e-12)) * step:.12g}"
 
 
-def _left_out(found: Answer, missing: Mapping[str, list[int]]) -> Iterator[Finding]:
-    for key, rows in missing.items():
+def _left_out(found: ScoresAnswer) -> Iterator[Finding]:
+    for key, rows in found.without_score.items():
         shown = f"{things(len(rows), 'row')} {some([str(row) for row in rows], NAMED)}"
         text = f"{found.titles.get(key, key)}: {counted(len(rows), 'run')} without a score, left out ({shown})."
         yield Finding("warning", text, "data", "If they failed, the mean of the others is too high.")
@@ -140,7 +151,7 @@ def _unshared(found: Answer) -> Iterator[Finding]:
 def _together(found: Answer) -> Iterator[Finding]:
     """Say when runs of equal seeds move together: whether to pair them is decided before the scores are seen."""
     question = found.question
-    if question.unit != "run" or question.shared.casefold() not in RUN or found.measured or len(found.compared) < 2:
+    if question.unit != "run" or question.shared.casefold() not in RUN or len(found.compared) < 2:
         return
     table = found.frame[(found.frame["metric"] == question.score) & (found.frame["embeddings"] == question.embeddings)]
     wide = (

@@ -69,10 +69,9 @@ def _without_failed(values: Mapping[str, MethodValues], question: Question) -> d
     found = {}
     low_ones = failed(question.sign * np.array(padded), question.step, half=question.half_can_fail)
     for (key, own), low in zip(values.items(), low_ones.tolist(), strict=True):
-        kept, aside = (
-            [one for one, is_low in zip(own.units, low, strict=False) if is_low == of] for of in (False, True)
-        )
-        found[key] = replace(own, units=tuple(kept), failed=tuple(aside)) if aside else own
+        kept = tuple(one for one, is_low in zip(own.units, low, strict=False) if not is_low)
+        aside = tuple(one for one, is_low in zip(own.units, low, strict=False) if is_low)
+        found[key] = replace(own, units=kept, failed=aside) if aside else own
     return found
 
 

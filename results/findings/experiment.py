@@ -4,7 +4,8 @@ A finding is a sentence with a level and a place. Who shows findings chooses amo
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from pathlib import PurePath
 
 from results.answer.answer_question import answer_frame
@@ -12,6 +13,7 @@ from results.answer.answers import Answer
 from results.answer.caveats import caveats
 from results.answer.compare import with_marks
 from results.answer.contrasts import ContrastAnswer, contrasts_of
+from results.answer.intervals import Interval
 from results.answer.over_classes import of_classes, with_class_intervals
 from results.answer.question import question_of
 from results.answer.values import Finding
@@ -28,54 +30,83 @@ from results.store.experiment_results import MeasuredExperiment
 from results.wording import counted, few, joined, listed, percent, span, verb
 
 
-def answer_of(measured: MeasuredExperiment, compare: str | None = None) -> Answer:
+@dataclass(frozen=True, kw_only=True)
+class ExperimentAnswer(Answer):
+    """The answer to what an experiment asks.
+
+    Attributes:
+        measured: The experiment with its runs.
+        planned: The comparisons that its file asks for, as in `Question.compare`.
+    """
+
+    measured: MeasuredExperiment
+    planned: str
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """What a reader must know beside the numbers."""
+        return _findings(self)
+
+
+def answer_of(measured: MeasuredExperiment, compare: str | None = None) -> ExperimentAnswer:
     """Answer what an experiment asks, in its primary score.
 
     Args:
         compare: Other comparisons than its file asks for: `all` pairs, each with the `best`, or with this method.
     """
     question = question_of(measured)
-    found = answer_frame(measured.frame, question if compare is None else replace(question, compare=compare))
-    return with_marks(with_class_intervals(replace(found, measured=measured, find=_findings)))
+    asked = question if compare is None else replace(question, compare=compare)
+    found = with_marks(with_class_intervals(answer_frame(measured.frame, asked), measured.runs))
+    parts = {one.name: getattr(found, one.name) for one in fields(Answer)}
+    return ExperimentAnswer(**parts, measured=measured, planned=question.compare)
 
 
-def _findings(found: Answer) -> Iterator[Finding]:
-    measured = found.measured
-    if measured is None or not measured.records:
-        return
-    summary = measured.summary
+def _findings(found: ExperimentAnswer) -> tuple[Finding, ...]:
+    measured, plan = found.measured, found.measured.plan
+    if not measured.records:
+        return ()
     split_file = any(result.spec.split == "mlrc_conventional" for result in measured.trainings.values())
-    yield from caveats(found)
-    yield from of_classes(found)
-    yield from _part_of_the_budget(summary)
-    yield from _below_untrained(found, summary)
-    yield from reading_findings(found)
-    yield from contrast_findings(found, contrasts_of(found, summary.experiment.contrasts))
-    yield from _looked_before(summary)
-    yield from _printed(summary)
-    yield from data_findings(summary.experiment, summary.data, split_file=split_file)
-    yield from handicaps(summary)
-    yield from search_findings(found, measured)
-    yield from training_findings(measured)
-    yield from origin_findings(measured)
+    return (
+        *_chosen_later(found.question.compare, found.planned),
+        *caveats(found),
+        *of_classes(found),
+        *_part_of_the_budget(plan),
+        *_below_untrained(found.titles, found.intervals, plan),
+        *reading_findings(found),
+        *contrast_findings(found, contrasts_of(found, plan.experiment.contrasts)),
+        *_looked_before(plan),
+        *_printed(plan),
+        *data_findings(plan.experiment, plan.data, split_file=split_file),
+        *handicaps(plan),
+        *search_findings(found, measured),
+        *training_findings(measured),
+        *origin_findings(measured),
+    )
 
 
-def _looked_before(summary: Plan) -> Iterator[Finding]:
-    if summary.interim_looks:
-        text = f"Searches or runs were added after results were known ({listed(summary.interim_looks)})."
+def _chosen_later(compare: str, planned: str) -> Iterator[Finding]:
+    if compare != planned:
+        text = f"These comparisons are not those of the experiment ({planned})."
+        detail = "If they were chosen by looking at results, wrong claims are more likely than the tests say."
+        yield Finding("warning", text, "comparison", detail)
+
+
+def _looked_before(plan: Plan) -> Iterator[Finding]:
+    if plan.interim_looks:
+        text = f"Searches or runs were added after results were known ({listed(plan.interim_looks)})."
         detail = "Adding after a look makes wrong claims more likely than the tests say."
         yield Finding("warning", text, "comparison", detail)
 
 
-def _part_of_the_budget(summary: Plan) -> Iterator[Finding]:
-    if summary.experiment.protocol != "mlrc":
+def _part_of_the_budget(plan: Plan) -> Iterator[Finding]:
+    if plan.experiment.protocol != "mlrc":
         return
-    searches = summary.experiment.search.searches
+    searches = plan.experiment.search.searches
     parts = (
-        (summary.trials, mlrc_constants.TRIALS, "trials" if searches == 1 else "trials in each search"),
+        (plan.trials, mlrc_constants.TRIALS, "trials" if searches == 1 else "trials in each search"),
         # Runs of several searches are not the reproductions of one.
-        (summary.reproductions if searches == 1 else 0, mlrc_constants.REPRODUCTIONS, "reproductions"),
-        (summary.experiment.folds, mlrc_constants.FOLDS, "folds"),
+        (plan.reproductions if searches == 1 else 0, mlrc_constants.REPRODUCTIONS, "reproductions"),
+        (plan.experiment.folds, mlrc_constants.FOLDS, "folds"),
     )
     # No trials mean published hyperparameters. This is not a small search.
     if given := [f"{count} of {full} {unit}" for count, full, unit in parts if 0 < count < full]:
@@ -83,17 +114,17 @@ def _part_of_the_budget(summary: Plan) -> Iterator[Finding]:
         yield Finding("limit", text, "comparison", "The full budget can rank the methods differently.")
 
 
-def _below_untrained(found: Answer, summary: Plan) -> Iterator[Finding]:
-    means = {key: interval.mean for key, interval in found.intervals.items()}
-    if below := [found.titles[key] for key in means if key != "untrained" and means[key] <= means.get("untrained", -1)]:
-        named, trunk = f"{listed(below)} {verb(len(below), 'have')}", summary.experiment.conditions.trunk
+def _below_untrained(titles: Mapping[str, str], intervals: Mapping[str, Interval], plan: Plan) -> Iterator[Finding]:
+    means = {key: interval.mean for key, interval in intervals.items()}
+    if below := [titles[key] for key in means if key != "untrained" and means[key] <= means.get("untrained", -1)]:
+        named, trunk = f"{listed(below)} {verb(len(below), 'have')}", plan.experiment.conditions.trunk
         baseline = "the features as given" if trunk.name == NO_TRUNK else "the untrained trunk"
         yield Finding("warning", f"{named} no higher mean than {baseline}.", "comparison")
 
 
-def _printed(summary: Plan) -> Iterator[Finding]:
+def _printed(plan: Plan) -> Iterator[Finding]:
     rows = []
-    for row in summary.rows.values():
+    for row in plan.rows.values():
         values = ", ".join(f"{HEADLINE_METRICS[metric]} {value:g}" for metric, value in row.printed.items())
         rows += [f"{row.title} {values}"] if values else []
     if rows:
@@ -123,15 +154,15 @@ _Rows = Mapping[str, Recipe]
 """Recipes of the methods that are compared, by title."""
 
 
-def handicaps(summary: Plan) -> Iterator[Finding]:
+def handicaps(plan: Plan) -> Iterator[Finding]:
     """Say which of the compared methods are trained or searched worse than the others by their cards alone.
 
     Nothing is said of methods without a recipe, as in experiments that an earlier release recorded.
     """
-    rows = {title: recipe for key, title in summary.compared.items() if (recipe := summary.rows[key].recipe)}
+    rows = {title: recipe for key, title in plan.compared.items() if (recipe := plan.rows[key].recipe)}
     if any(recipe.searched for recipe in rows.values()):
         yield from _rates(rows)
-        yield from _ranges_of_rates(summary)
+        yield from _ranges_of_rates(plan)
         yield from _arguments(rows)
     yield from _batches(rows)
     if stuck := [title for title, recipe in rows.items() if recipe.falls is False]:
@@ -153,10 +184,10 @@ def _rates(rows: _Rows) -> Iterator[Finding]:
         yield Finding("warning", text, "search", detail)
 
 
-def _ranges_of_rates(summary: Plan) -> Iterator[Finding]:
+def _ranges_of_rates(plan: Plan) -> Iterator[Finding]:
     titles: dict[str, list[str]] = {}
-    for key, title in summary.compared.items():
-        known = summary.rows[key].ranges.get(LOSS_LR)
+    for key, title in plan.compared.items():
+        known = plan.rows[key].ranges.get(LOSS_LR)
         if known and not known.choices:
             titles.setdefault("{:g} to {:g}".format(*known.ends), []).append(title)
     if len(titles) > 1:
@@ -188,17 +219,17 @@ def _arguments(rows: _Rows) -> Iterator[Finding]:
         yield Finding("note", f"Arguments of losses that are not searched: {joined(fixed)}.", "search")
 
 
-def readings_of(found: Answer) -> dict[str, dict[str, float]]:
+def readings_of(found: ExperimentAnswer) -> dict[str, dict[str, float]]:
     """Return the families of two readings or more by card: the means of the rows that have one."""
     families: dict[str, dict[str, float]] = {}
-    for variant in found.measured.summary.experiment.variants if found.measured else ():
+    for variant in found.measured.plan.experiment.variants:
         if variant.reading and variant.key in found.intervals:
             family = families.setdefault(PurePath(variant.of).stem, {})
             family[variant.key] = found.intervals[variant.key].mean
     return {card: rows for card, rows in families.items() if len(rows) > 1}
 
 
-def reading_findings(found: Answer) -> Iterator[Finding]:
+def reading_findings(found: ExperimentAnswer) -> Iterator[Finding]:
     """Say how much the reading of each recipe decides, beside the range of the other rows."""
     for card, rows in readings_of(found).items():
         others = [interval.mean for row, interval in found.intervals.items() if row not in rows]

@@ -87,6 +87,6 @@ def _in(field: str, key: str, origin: Provenance) -> str:
 
 
 def _precision(one: MeasuredExperiment, run: RunRecord) -> str:
-    precision = one.summary.experiment.for_row(run.method).conditions.training.precision
+    precision = one.plan.experiment.for_row(run.method).conditions.training.precision
     # A CPU has no TF32.
     return "float32" if precision == "ieee" and run.provenance.device == "cpu" else precision

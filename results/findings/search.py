@@ -23,15 +23,15 @@ from results.wording import counted, every, few, joined, listed, verb
 CARRIED_CHOICE = "Hyperparameters printed by a paper whose code selects on test classes carry that choice."
 
 
-def carried_choice(summary: Plan) -> tuple[str, ...]:
+def carried_choice(plan: Plan) -> tuple[str, ...]:
     """Say that hyperparameters may carry a choice on test classes: most papers have no validation classes."""
-    return (CARRIED_CHOICE,) if summary.experiment.protocol == "standard" and not summary.trials else ()
+    return (CARRIED_CHOICE,) if plan.experiment.protocol == "standard" and not plan.trials else ()
 
 
 def search_findings(found: Answer, measured: MeasuredExperiment) -> Iterator[Finding]:
     """Say how far the searches can be trusted, and how they searched."""
-    search = measured.summary.experiment.search
-    yield from (Finding("note", text, "search") for text in carried_choice(measured.summary))
+    search = measured.plan.experiment.search
+    yield from (Finding("note", text, "search") for text in carried_choice(measured.plan))
     if found.question.unit == "run" or not measured.searched_methods:
         return
     if search.sampler.name != SamplerSettings().name:
@@ -60,7 +60,7 @@ def _tuning(found: Answer) -> Iterator[Finding]:
 
 def equal_searches(measured: MeasuredExperiment) -> Iterator[Finding]:
     """Name the methods of which more than half of the later searches' trials repeat a setting of an earlier search."""
-    titles, equal = measured.summary.titles, measured.repeated.items()
+    titles, equal = measured.plan.titles, measured.repeated.items()
     if named := [f"{titles[key]} {n} of {trials}" for key, (n, trials) in equal if 2 * n > trials]:
         text = f"Searches that repeat the settings of an earlier one, in trials: {joined(named)}."
         yield Finding("limit", text, "search", "Such searches differ by the seeds of their trainings alone.")
@@ -68,7 +68,7 @@ def equal_searches(measured: MeasuredExperiment) -> Iterator[Finding]:
 
 def _range_ends(measured: MeasuredExperiment) -> Iterator[Finding]:
     ends = list(range_ends(measured))
-    of_most = groupby((one for one in ends if one.in_most), lambda one: measured.summary.rows[one.method].title)
+    of_most = groupby((one for one in ends if one.in_most), lambda one: measured.plan.rows[one.method].title)
     cases = [f"{title}: {', '.join(one.text for one in own)}" for title, own in of_most]
     others = sum(not one.in_most for one in ends)
     cases += [f"{others} {'more ' if cases else ''}in no more than half of the searches"] if others else []
@@ -79,7 +79,7 @@ def _range_ends(measured: MeasuredExperiment) -> Iterator[Finding]:
 
 def training_findings(measured: MeasuredExperiment) -> Iterator[Finding]:
     """Say which trainings were cut off or went wrong, and what was trained."""
-    titles, counts = measured.summary.titles, cut_offs(measured)
+    titles, counts = measured.plan.titles, cut_offs(measured)
     cut, trained = (sum(numbers) for numbers in zip((0, 0), *counts.values(), strict=True))
     if cut:
         share, by_method = every(cut, "training"), ""
@@ -92,7 +92,7 @@ def training_findings(measured: MeasuredExperiment) -> Iterator[Finding]:
         runs = measured.runs.get(key, [])
         events = [event for run in runs for event in run.events]
         yield from _flagged(title, events, sum(len(run.specs) for run in runs))
-    yield from _of_what_was_trained(measured.summary.experiment)
+    yield from _of_what_was_trained(measured.plan.experiment)
 
 
 def _shares(titles: Mapping[str, str], counts: Mapping[str, tuple[int, int]]) -> str:
@@ -148,7 +148,7 @@ def cut_offs(measured: MeasuredExperiment) -> dict[str, tuple[int, int]]:
     Runs of which neither the trainings nor their count were read are not counted.
     """
     counts: dict[str, tuple[int, int]] = {}
-    for method in measured.summary.rows:
+    for method in measured.plan.rows:
         runs = [run for run in measured.runs.get(method, ()) if run.specs[0].method.loss is not None]
         known = [(cut, len(run.specs)) for run in runs if (cut := measured.cut_off_trainings(run)) is not None]
         if known:
@@ -170,7 +170,7 @@ class RangeEnd(NamedTuple):
 
 def range_ends(measured: MeasuredExperiment) -> Iterator[RangeEnd]:
     """Find the hyperparameters whose best value lies at an end of the range that was searched."""
-    for method, row in measured.summary.rows.items():
+    for method, row in measured.plan.rows.items():
         settings = {run.search: run.hyperparameters for run in measured.runs.get(method, ())}
         for target, searched in ((target, one) for target, one in row.ranges.items() if not one.choices):
             values = [setting.get(target) for setting in settings.values()]

@@ -55,6 +55,7 @@ class RowOrigin:
         printed_row: The row's name as the paper spells it; `settings.csv` uses it.
         our_reading: The setting that we run where no source states the row's own; empty for other rows.
         not_determined: What text and code do not tell, so that the row cannot be run; empty for other rows.
+        pooling: The pooling of its trunk, where rows of one table differ in it; else empty.
     """
 
     kind: Literal["measured", "quoted", "unclear"]
@@ -64,6 +65,7 @@ class RowOrigin:
     printed_row: str
     our_reading: str
     not_determined: str
+    pooling: str = ""
 
 
 @dataclass(frozen=True)

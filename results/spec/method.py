@@ -162,6 +162,8 @@ class Method(Record):
         Raises:
             HyperparameterError: A target does not exist in the method, or it cannot have the value.
         """
+        if not setting and (self.batch.samples_per_class or self.batch.whole_passes):
+            return self
         changed = self.model_dump(mode="json")
         for target, value in setting.items():
             holder, key = self._place(changed, target)

@@ -44,7 +44,7 @@ class MeasuredExperiment:
     """An experiment and its measurements.
 
     Attributes:
-        summary: Title, methods, budget and settings.
+        plan: Title, methods, budget and settings.
         records: The runs.
         trainings: The runs' trainings by fingerprint. Figures need them; empty if they were not read or not recorded.
         test_curves: Test scores along the trainings, by fingerprint; empty likewise.
@@ -56,7 +56,7 @@ class MeasuredExperiment:
             method; empty likewise.
     """
 
-    summary: Plan
+    plan: Plan
     records: tuple[RunRecord, ...]
     trainings: Mapping[str, FoldResult] = field(default_factory=dict)
     test_curves: Mapping[str, TestCurve] = field(default_factory=dict)
@@ -81,7 +81,7 @@ class MeasuredExperiment:
         """The user's classes that a method's runs were trained with, named with the hashes of their files."""
         return frozenset(name for run in self.runs.get(method, ()) for name in sources_of(run.specs[0].method))
 
-    @property
+    @cached_property
     def dimensions(self) -> int:
         """Dimensions of the embeddings of one model, those of most runs. A method without a loss can have others."""
         trained = [run for run in self.records if run.specs[0].method.loss is not None]
@@ -92,19 +92,21 @@ class MeasuredExperiment:
         """Whether the search of any method was repeated from other seeds."""
         return any(record.search for record in self.records)
 
-    @property
+    @cached_property
     def searched_methods(self) -> frozenset[str]:
         """The methods whose hyperparameters were searched. Others can have as many runs, from the same seeds."""
-        if self.summary.trials == 0:
+        if self.plan.trials == 0:
             return frozenset()
         by_study = any(record.study for record in self.records)
         return frozenset(
-            record.method for record in self.records if (record.study if by_study else record.hyperparameters)
+            method
+            for method, runs in self.runs.items()
+            if any(run.study if by_study else run.hyperparameters for run in runs)
         )
 
     @classmethod
     def from_store(cls, store: Store, experiment: str, trainings: bool = False) -> "MeasuredExperiment":
-        """Read an experiment from a store, with the runs of the methods that its summary names.
+        """Read an experiment from a store, with the runs of the methods that its plan names.
 
         The store has runs of further methods if the same experiment was started with other methods too.
 
@@ -116,16 +118,16 @@ class MeasuredExperiment:
         Raises:
             StoreError: The experiment is not in the store.
         """
-        summary = store.experiment(experiment)
+        plan = store.experiment(experiment)
         runs = store.experiment_runs(experiment)
-        records = tuple(record for record in runs if record.method in summary.rows)
+        records = tuple(record for record in runs if record.method in plan.rows)
         if not trainings:
-            return cls(summary, records)
+            return cls(plan, records)
         folds = list(dict.fromkeys(fingerprint for record in records for fingerprint in record.fold_fingerprints))
         with_runs, searches = {(record.method, record.search) for record in records}, {}
         trials: dict[str, list[tuple[Trial, ...]]] = {}
         for key, study in store.searches.of_experiment(experiment).items():
-            finished = study.finished(summary.trials)
+            finished = study.finished(plan.trials)
             scores = tuple(trial.score for trial in finished if trial.score is not None)
             if key in with_runs and scores:
                 searches[key] = scores
@@ -133,21 +135,21 @@ class MeasuredExperiment:
         counts = {method: repeated_settings(of_method) for method, of_method in trials.items()}
         repeated = {method: count for method, count in counts.items() if count[0]}
         folds_of, curves_of = store.fold_results(folds), store.test_curves(folds)
-        return cls(summary, records, folds_of, curves_of, searches, repeated=repeated)
+        return cls(plan, records, folds_of, curves_of, searches, repeated=repeated)
 
     @classmethod
     def of_all_starts(cls, store: Store, experiment: str) -> "MeasuredExperiment":
         """Read an experiment's runs, and those of other methods from starts that differ in their methods alone."""
-        summary, runs = store.experiment(experiment), store.experiment_runs(experiment)
+        plan, runs = store.experiment(experiment), store.experiment_runs(experiment)
         starts = store.starts()
         own = next(start for start in starts if start.fingerprint == experiment)
-        known = set(summary.rows)
+        known = set(plan.rows)
         for start in starts:
             same = (start.name, start.without_methods) == (own.name, own.without_methods)
             if start is not own and same:
                 runs += [run for run in store.experiment_runs(start.fingerprint) if run.method not in known]
-                known |= set(start.summary.rows)
-        return cls(summary, tuple(runs))
+                known |= set(start.plan.rows)
+        return cls(plan, tuple(runs))
 
     @classmethod
     def kept(cls, name: str) -> "MeasuredExperiment":
@@ -181,7 +183,7 @@ class MeasuredExperiment:
             for (method, search), scores in self.searches.items()
         ]
         written = _MeasuredRecord(
-            summary=self.summary,
+            summary=self.plan,
             records=self.records,
             trainings=tuple(self.trainings.values()),
             test_curves=tuple(self.test_curves.values()),

@@ -15,7 +15,6 @@ from typing import Literal
 
 import pandas as pd
 
-from results.records.artifacts import figure_data_path
 from results.records.frame import ExportedRun, class_scores_table, curves_table, folds_table, test_points_table
 from results.records.records import EVALUATION_VERSION, FoldResult, RunRecord, TestCurve
 from results.spec.plan import Plan
@@ -57,7 +56,7 @@ class Start:
     fingerprint: str
     last_started: str
     runs: int
-    summary: Plan
+    plan: Plan
 
     @property
     def identity(self) -> str:
@@ -67,18 +66,18 @@ class Start:
     @property
     def finished(self) -> bool:
         """Whether every planned run is there."""
-        return self.runs >= self.summary.runs
+        return self.runs >= self.plan.runs
 
     @property
-    def plan(self) -> str:
+    def budget(self) -> str:
         """Searches of each method, and trials of each search, such as `3 x 15`."""
-        return f"{self.summary.experiment.search.searches} x {self.summary.trials}"
+        return f"{self.plan.experiment.search.searches} x {self.plan.trials}"
 
     @cached_property
     def without_methods(self) -> str:
         """What it has in common with starts that differ in their methods alone."""
-        data = self.summary.data.fingerprint if self.summary.data else self.fingerprint
-        return self.summary.experiment.fingerprint_without_rows(self.name, data)
+        data = self.plan.data.fingerprint if self.plan.data else self.fingerprint
+        return self.plan.experiment.fingerprint_without_rows(self.name, data)
 
 
 def meant_by_name(starts: Iterable[Start]) -> dict[str, Start]:
@@ -144,14 +143,14 @@ class Store:
         """Store the test evaluation of a reproduction. If it is stored already, the stored one stays."""
         self.database.put("runs", fingerprint=record.fingerprint, content=record.model_dump_json())
 
-    def put_experiment(self, fingerprint: str, name: str, summary: Plan) -> None:
-        """Store that an experiment was started now. The summary replaces that of an earlier start."""
+    def put_experiment(self, fingerprint: str, name: str, plan: Plan) -> None:
+        """Store that an experiment was started now. The plan replaces that of an earlier start."""
         (latest,) = self.database.rows("SELECT max(last_started) AS started FROM experiments")
         now = datetime.now(UTC)
         if latest["started"] is not None:  # The clock may have been set back.
             now = max(now, datetime.fromisoformat(latest["started"]) + timedelta(microseconds=1))
         row = {"fingerprint": fingerprint, "name": name, "last_started": now.isoformat(timespec="microseconds")}
-        self.database.put("experiments", replace=True, **row, content=summary.model_dump_json())
+        self.database.put("experiments", replace=True, **row, content=plan.model_dump_json())
 
     def enlist(self, experiment: str, method: str, run: RunRecord, study: str | None = None) -> None:
         """Record that a run, stored by `put_run`, is one of an experiment's reproductions.
@@ -189,11 +188,11 @@ class Store:
         return {name: start.fingerprint for name, start in meant_by_name(self.starts()).items()}
 
     def experiment(self, fingerprint: str) -> Plan:
-        """Return the summary that `put_experiment` stored; raise StoreError if there is none."""
-        summary = self._one(Plan, "experiments", fingerprint)
-        if summary is None:
+        """Return the plan that `put_experiment` stored; raise StoreError if there is none."""
+        plan = self._one(Plan, "experiments", fingerprint)
+        if plan is None:
             raise StoreError(f"store {self.url}: holds no experiment {fingerprint}")
-        return summary
+        return plan
 
     def experiment_runs(self, experiment: str) -> list[RunRecord]:
         """Return the runs of an experiment, ordered by method, search and number; each names its study.
@@ -210,10 +209,7 @@ class Store:
     def state_of(self, experiment: str) -> str:
         """Return a hash of everything stored of an experiment. It is the same until something is added or changed."""
         rows = [[*row] for query in _STATE for row in self.database.rows(query, experiment)]
-        runs = self.database.rows("SELECT run_fingerprint FROM experiment_runs WHERE experiment = ?", experiment)
-        files = [figure_data_path(self.artifacts, name) for (name,) in sorted(map(tuple, runs))]
-        written = [file.stat().st_mtime_ns for file in files if file.exists()]
-        return fingerprint_of([rows, written, self.count("test_curves")])
+        return fingerprint_of([rows, self.count("test_curves")])
 
     def starts(self) -> list[Start]:
         """Return all started experiments, the latest first."""
@@ -224,8 +220,8 @@ class Store:
             "FROM experiments ORDER BY last_started DESC"
         )
         return [
-            Start(row["name"], row["fingerprint"], row["last_started"], row["runs"], summary)
-            for row, summary in self.database.readable(Plan, rows, "experiments")
+            Start(row["name"], row["fingerprint"], row["last_started"], row["runs"], plan)
+            for row, plan in self.database.readable(Plan, rows, "experiments")
         ]
 
     def count(self, table: str) -> int:
@@ -265,8 +261,8 @@ class Store:
         """Return the runs of all experiments, those of the latest first, those that are in none last."""
         runs: list[ExportedRun] = []
         for start in self.starts():
-            title, searches = start.summary.title, start.summary.experiment.search.searches
-            about = (start.name, start.fingerprint, title, start.summary.trials, searches)
+            title, searches = start.plan.title, start.plan.experiment.search.searches
+            about = (start.name, start.fingerprint, title, start.plan.trials, searches)
             runs += [ExportedRun(record, *about) for record in self.experiment_runs(start.fingerprint)]
         known = {run.record.fingerprint for run in runs}
         return runs + [ExportedRun(record) for record in self._runs() if record.fingerprint not in known]

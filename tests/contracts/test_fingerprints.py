@@ -85,4 +85,4 @@ def test_fingerprints_of_every_kept_run_and_its_trainings(name: str) -> None:
         method = opened[record.method].method.at(record.hyperparameters)
         specs = replace(setup, search=record.search).fold_specs(method, "reproduction", record.run)
         assert specs == record.specs, (record.method, record.run)
-        assert setup.run_name(specs) == record.fingerprint
+        assert setup.run_fingerprint(specs) == record.fingerprint

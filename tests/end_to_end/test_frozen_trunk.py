@@ -62,8 +62,6 @@ def test_a_frozen_trunk_trains_the_embedder_on_features_computed_once(say, froze
     assert features.stat().st_mtime_ns == changed
     table = " ".join(say("table", "frozen").out.split())
     assert "starts at the principal components" in table
-    page = (frozen / "runs" / "reports" / "frozen" / "index.html").read_text()
-    assert page.count("<img") > 0, "the galleries show the images"
 
 
 @pytest.mark.parametrize("method", ["contrastive", "lda"])

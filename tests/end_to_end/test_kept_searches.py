@@ -14,7 +14,7 @@ def test_nothing_but_the_own_method_is_trained(say):
     say("new", "method", "my_loss", "--kind", "pairs")
     kept = MeasuredExperiment.kept("reality_check_glyphs")
     # ArcFace has another version since; its trainings are not those that a run would make.
-    titles = {method: title for method, title in kept.summary.titles.items() if method != "arcface"}
+    titles = {method: title for method, title in kept.plan.titles.items() if method != "arcface"}
     methods = ",".join(titles)
     planned = say("plan", "reality_check/glyphs", "--methods", f"{methods},my_loss.yaml", "--compare", "my_loss")
     counts = re.findall(r"^│ (.+?) +│ +\d+ │ +\d+ │ +(\d+) │", planned.out, flags=re.MULTILINE)

@@ -8,7 +8,7 @@ import pytest
 from tests.support.sample_page import measured, runs_of, sample_page, tables_page
 
 CHROMIUM = shutil.which("chromium")
-GALLERY = "details:has(#figure-gallery_contrastive)"
+SEARCH = "details:has(#figure-search_contrastive_history)"
 # CI has installed it, and fails without.
 pytestmark = pytest.mark.skipif(CHROMIUM is None and "CI" not in os.environ, reason="no chromium on this machine")
 
@@ -54,7 +54,7 @@ def test_the_page_loads_without_requests_and_errors(browser, address):
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.goto(address, wait_until="networkidle")
-    page.locator(f"{GALLERY} > summary").click()
+    page.locator(f"{SEARCH} > summary").click()
     page.wait_for_timeout(200)
     assert complaints == []
     assert [url for url in requests if not url.startswith("data:")] == [address]
@@ -70,7 +70,7 @@ def names(page):
 def test_a_click_sorts_by_value_in_both_directions_and_back(visit):
     page = visit(unfolded=True)
     experiment = measured()
-    means = {title: sum(runs_of(experiment, key)) / 3 for key, title in experiment.summary.titles.items()}
+    means = {title: sum(runs_of(experiment, key)) / 3 for key, title in experiment.plan.titles.items()}
     original = names(page)
     header = page.locator("#scores thead tr:last-child th").last
     header.locator("button").click()

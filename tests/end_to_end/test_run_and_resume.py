@@ -113,7 +113,7 @@ def test_searches_are_added_at_planned_looks_until_every_comparison_is_decided(t
     first = run(tmp_path, *asked).done()
     store = Store(tmp_path / "runs" / "store.sqlite", tmp_path)
     (start,) = store.starts()
-    searches = start.summary.experiment.search.searches
+    searches = start.plan.experiment.search.searches
     assert searches in LOOKS
     assert made(first.out)[0] == (2 * 2 + 2) * searches + 2 * searches
     notes = reproduce(tmp_path, "table", "tiny", "--format", "markdown").out
@@ -121,7 +121,7 @@ def test_searches_are_added_at_planned_looks_until_every_comparison_is_decided(t
     assert "added after results were known" not in notes
     again = run(tmp_path, *asked)
     assert made(again.out)[0] == 0, "a second run finds everything, and stops at the same look"
-    assert [one.summary for one in store.starts()] == [start.summary]
+    assert [one.plan for one in store.starts()] == [start.plan]
 
 
 @pytest.mark.long

@@ -9,10 +9,9 @@ import torch
 
 from reproduce.run.tasks import write_tensors
 from results.atomic_files import atomic_folder, write_atomically
-from results.records.artifacts import figure_data_path, weights_path
+from results.records.artifacts import weights_path
 from results.store.store import Store
 from tests.support.labs import reproduction, run_here
-from tests.support.page_material import figure_data
 from tests.support.small_setup import COSFACE, small_setup
 
 
@@ -72,10 +71,9 @@ def in_a_folder(path: Path) -> None:
     [
         lambda path: write_atomically(path, "text"),
         lambda path: write_tensors(path, {"w": torch.ones(3)}),
-        lambda path: figure_data().save(path),
         in_a_folder,
     ],
-    ids=["file", "checkpoint", "figure_data", "folder"],
+    ids=["file", "checkpoint", "folder"],
 )
 def test_a_written_file_survives_a_power_cut(tmp_path, monkeypatch, write):
     disk, path = Disk(tmp_path, monkeypatch), tmp_path / "new" / "deeper" / "file"
@@ -118,12 +116,12 @@ def test_the_store_names_only_files_that_are_on_the_disk(tmp_path, monkeypatch):
         put_fold(result)
 
     def runs_files(record):
-        file = figure_data_path(store.artifacts, record.fingerprint)
-        committed.append([file.name])
-        assert disk.lost(file) == []
+        files = [weights_path(store.artifacts, spec) for spec in record.specs]
+        committed.append([file.name for file in files])
+        assert not any(map(disk.lost, files))
         put_run(record)
 
     monkeypatch.setattr(store, "put_fold", folds_files)
     monkeypatch.setattr(store, "put_run", runs_files)
     run_here(setup, store, {"cosface": reproduction(setup, COSFACE)})
-    assert [len(files) for files in committed] == [1, 1, 1]
+    assert [len(files) for files in committed] == [1, 1, 2]

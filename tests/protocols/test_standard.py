@@ -117,7 +117,7 @@ def test_the_epoch_is_the_best_of_the_mean_over_the_folds(setup):
 
 def test_a_run_of_another_choice_is_another_run(setup):
     (spec,) = (setup.final_spec(CONTRASTIVE, 0, 4),)
-    assert len({setup.run_name((spec,)), *(setup.run_name((spec,), by) for by in (("a",), ("a", "b")))}) == 3
+    assert len({setup.run_fingerprint((spec,), by) for by in ((), ("a",), ("a", "b"))}) == 3
 
 
 def test_the_search_comes_first_and_sees_no_other_classes(setup):

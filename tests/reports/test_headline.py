@@ -1,11 +1,16 @@
 """The headline, in each of its forms: winners first, and no more than the comparison claims."""
 
 import textwrap
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from reports.headline import comparison_lines, headline, joined_and_single
+from reports import headline as headlines
+from reports.headline import comparison_lines, headline, joined_and_single, short_table
+from reports.page import page
+from reports.tables.result_table import table_of
+from reports.tables.table import Cell, Column, chosen
 from results.findings.experiment import answer_of
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.page_material import A, B, comparing, material, searched, values
@@ -95,8 +100,7 @@ def test_while_searches_or_runs_are_missing_nothing_is_claimed():
     unfinished = searched(reproductions=2, **CLEAR).measured
     half = [record for record in unfinished.records if record.run == 0]
     assert (
-        headline(answer_of(MeasuredExperiment(unfinished.summary, tuple(half))))
-        == "Interim: no search is complete yet."
+        headline(answer_of(MeasuredExperiment(unfinished.plan, tuple(half)))) == "Interim: no search is complete yet."
     )
 
 
@@ -159,7 +163,7 @@ def joined_and_single_of(world, separated=None, folds=4):
     for run in measured.records:
         value = run.separated if separated is None else scores(0.04 * separated[run.method][run.search])
         runs.append(changed_run(run, fold_scores=(value,) * folds))
-    return joined_and_single(answer_of(MeasuredExperiment(measured.summary, tuple(runs))))
+    return joined_and_single(answer_of(MeasuredExperiment(measured.plan, tuple(runs))))
 
 
 def test_both_verdicts_stand_in_a_line_where_joined_and_single_models_are_measured():
@@ -178,7 +182,7 @@ def test_both_verdicts_stand_in_a_line_where_joined_and_single_models_are_measur
     alike = searched(a=(30, 31, 32), b=(29, 31.5, 32))
     assert joined_and_single_of(alike) == f"{start}both show no difference."
     sizes = [changed_run(run, dimensions=37 if run.method == "a" else 128) for run in alike.measured.records]
-    unlike = joined_and_single(answer_of(MeasuredExperiment(alike.measured.summary, tuple(sizes))))
+    unlike = joined_and_single(answer_of(MeasuredExperiment(alike.measured.plan, tuple(sizes))))
     assert unlike.startswith("Joined models and single ones (as fit writes) ")
     four = searched(**CLEAR, d=(26.0, 26.4, 26.3))
     said = joined_and_single_of(four, dict.fromkeys("abcd", (30.0, 30.6, 30.3)))
@@ -192,3 +196,30 @@ def test_one_model_or_no_verdict_has_no_second_one():
     assert joined_and_single_of(world, folds=1) == ""
     assert joined_and_single_of(searched(a=CLEAR["a"], c=CLEAR["c"][:1])) == ""
     assert joined_and_single(answer_of(MeasuredExperiment.kept("quickstart_one_search"))) == ""
+
+
+def in_front(table):
+    """The table with one more column before all others."""
+    rows = tuple(replace(row, cells=[Cell(0.99), *row.cells]) for row in table.rows)
+    return replace(table, columns=(Column("new"), *table.columns), rows=rows)
+
+
+def test_a_column_in_front_of_the_others_changes_no_number_of_another(monkeypatch):
+    one = material(values(a=A, b=B))
+    found, whole = one.answer, table_of(one.answer)
+    short, said, ranked = short_table(found), headline(found), page.page_values(one)["ranking"]
+    assert [column.title for column in short.columns] == ["concatenated P@1", "concatenated MAP@R", "n"]
+    for title in ("concatenated P@1", "concatenated MAP@R"):
+        assert [cell.value for cell in short.column(title)] == [cell.value for cell in whole.column(title)]
+    for module in (headlines, page):
+        monkeypatch.setattr(module, "table_of", lambda found: in_front(table_of(found)))
+    again, shown = short_table(found), page.page_values(one)
+    assert (again.columns, again.rows, headline(found)) == (short.columns, short.rows, said)
+    assert (shown["ranking"], shown["headline"]) == (ranked, said)
+    assert shown["scores"].table.column("concatenated MAP@R") == whole.column("concatenated MAP@R")
+    assert chosen(shown["scores"].table, ["concatenated"], []).rows == chosen(whole, ["concatenated"], []).rows
+
+
+def test_a_column_that_is_not_there_is_named_with_those_that_are():
+    with pytest.raises(KeyError, match=r"no column 'MAP@R'; there are .*separated P@1"):
+        table_of(material(values(a=A, b=B)).answer).column("MAP@R")

@@ -103,7 +103,7 @@ def test_a_setting_is_tested_as_an_experiment_of_its_own(objective, tmp_path):
     runs = own.test(setting, "my_setting")
     store = Store(tmp_path / "store.sqlite", tmp_path / "artifacts")
     (start,) = store.starts()
-    assert (start.name, start.runs, start.summary.titles) == ("my_setting", 2, {"held": "Held"})
+    assert (start.name, start.runs, start.plan.titles) == ("my_setting", 2, {"held": "Held"})
     assert [run.hyperparameters for run in runs] == [setting] * 2
     specs = [spec for run in runs for spec in run.specs]
     assert {(spec.conditions.training.batch_size, spec.method.optimizer.lr) for spec in specs} == {(16, 0.01)}

@@ -5,7 +5,7 @@ from results.findings.experiment import answer_of
 from results.store.experiment_results import MeasuredExperiment
 from results.values import fingerprint_of
 from tests.support.published_world import PAPER
-from tests.support.sample_records import changed_run, put_experiment, some_run, some_summary
+from tests.support.sample_records import changed_run, put_experiment, some_plan, some_run
 
 
 def sweep(points, *, of="proxy_anchor", title="Proxy-Anchor", name="some", dataset="cars196", settings=None, **more):
@@ -17,8 +17,8 @@ def sweep(points, *, of="proxy_anchor", title="Proxy-Anchor", name="some", datas
         variants.append({"of": of, "key": key, "title": titles[key], "set": values})
         records += [_run(name, key, run, score, dataset) for run, score in enumerate(scores)]
     settings = {**PAPER, "variants": variants, "dataset": {"name": dataset}, **(settings or {})}
-    summary = some_summary(methods=titles, reproductions=3, settings=settings)
-    return Material(name, answer_of(MeasuredExperiment(summary, tuple(records))), **more)
+    plan = some_plan(methods=titles, reproductions=3, settings=settings)
+    return Material(name, answer_of(MeasuredExperiment(plan, tuple(records))), **more)
 
 
 def _run(name, key, run, score, dataset):
@@ -32,7 +32,7 @@ def _run(name, key, run, score, dataset):
 def put_in_store(store, material):
     """Store an experiment under its name, as a finished run leaves it."""
     measured = material.measured
-    put_experiment(store, fingerprint_of(material.name), material.name, measured.summary, measured.records)
+    put_experiment(store, fingerprint_of(material.name), material.name, measured.plan, measured.records)
     for key, result in measured.trainings.items():
         # All trainings here have one spec, so they are kept under the names that their runs have for them.
         store.database.put("trainings", fingerprint=key, content=result.model_dump_json())

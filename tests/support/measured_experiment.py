@@ -8,7 +8,7 @@ from reports.tables.formats import to_csv
 from results.records import records
 from results.records.records import Scores
 from results.store.experiment_results import MeasuredExperiment
-from tests.support.sample_records import some_result, some_run, some_summary
+from tests.support.sample_records import some_plan, some_result, some_run
 
 TITLES = {"contrastive": "Contrastive | A_B", "triplet": "Triplet", "cosface": "CosFace", "absent": "Absent"}
 VALUES = {"contrastive": (0.60, 0.62, 0.65), "triplet": (0.59, 0.625, 0.64), "cosface": (0.40, 0.42, 0.46)}
@@ -20,7 +20,7 @@ def measured(**changes):
         for method, values in VALUES.items()
         for run, value in enumerate(values)
     ]
-    return MeasuredExperiment(some_summary(title="A test", methods=TITLES), tuple(runs))
+    return MeasuredExperiment(some_plan(title="A test", methods=TITLES), tuple(runs))
 
 
 def with_trainings():
@@ -41,7 +41,7 @@ def with_trainings():
                 for iteration, more in values
             ]
             curves[name] = records.TestCurve(fingerprint=name, points=tuple(points))
-    return MeasuredExperiment(world.summary, world.records, trainings, curves)
+    return MeasuredExperiment(world.plan, world.records, trainings, curves)
 
 
 def specs_of(world, method, run=0):

@@ -1,14 +1,11 @@
 """Experiments made by hand, in the form that the page is built from."""
 
-import numpy as np
-
 from reports.page.material import Material
 from results.findings.experiment import answer_of
-from results.records.artifacts import FigureData
 from results.records.trials import Trial
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.published_world import MLRC
-from tests.support.sample_records import changed_run, some_run, some_summary
+from tests.support.sample_records import changed_run, some_plan, some_run
 
 A, B, C = [0.60, 0.61, 0.605, 0.602], [0.50, 0.512, 0.503, 0.5], [0.601, 0.607, 0.606, 0.603]
 
@@ -20,13 +17,13 @@ def material(runs, titles=None, name="some", settings=None, reproductions=4, tri
     """
     records = tuple(record for own in runs.values() for record in own)
     settings = settings or {**MLRC, "dataset": {"name": "glyphs"}}
-    summary = some_summary(
+    plan = some_plan(
         methods=titles or {key: key.upper() for key in runs},
         reproductions=reproductions,
         runs=dict.fromkeys(titles or runs, reproductions * repeats),
         settings={**settings, "search": {"trials": trials, "searches": repeats}},
     )
-    return Material(name, answer_of(MeasuredExperiment(summary, records)), **more)
+    return Material(name, answer_of(MeasuredExperiment(plan, records)), **more)
 
 
 def values(**methods):
@@ -54,20 +51,6 @@ def comparing(how, settings=MLRC):
 
 def replace_run(run, **changes):
     return changed_run(run, **changes)
-
-
-def figure_data():
-    noise = np.random.default_rng(0)
-    pictures = noise.integers(0, 255, (2, 16, 16, 1), dtype=np.uint8)
-    return FigureData(
-        spectrum=np.linspace(8, 1, 8).astype(np.float32),
-        query_images=pictures,
-        neighbour_images=np.stack([pictures, pictures]),
-        correct=np.array([[True, False], [False, True]]),
-        class_names=np.array(["<b>x</b>", "y"]),
-        neighbour_names=np.array([["<b>x</b>", "y"], ["<b>x</b>", "y"]]),
-        class_scores=np.array([0.1, 0.2], np.float32),
-    )
 
 
 def search():

@@ -42,8 +42,8 @@ def experiment_of(row):
     ]
     panels = [load_experiments(row.table, {})] if row.table in experiment_names() else []
     for name, experiment in (item for file in panels for item in file.items()):
-        summary = Plan(rows={}, experiment=experiment)
-        stored = StoredExperiment(name, answer_of(MeasuredExperiment(summary, ())))
+        plan = Plan(rows={}, experiment=experiment)
+        stored = StoredExperiment(name, answer_of(MeasuredExperiment(plan, ())))
         if stored.dataset == row.dataset and row.method in experiment.rows and not objections(table, *cells[0], stored):
             return name
     raise AssertionError(f"no shipped experiment runs {row}")

@@ -8,7 +8,7 @@ from results.findings.experiment import answer_of
 from results.records.records import RunRecord
 from results.spec.conditions import ImageSettings, TrainingSettings
 from results.store.experiment_results import MeasuredExperiment
-from tests.support.sample_records import scores, some_run, some_summary
+from tests.support.sample_records import scores, some_plan, some_run
 
 NOT_FILLED = {"not run", "quoted", "source unclear", "method not in the suite", "cannot be determined"}
 """Verdicts of cells without a number of ours."""
@@ -50,16 +50,16 @@ def changed(settings: dict[str, Any], /, **changes: Any) -> dict[str, Any]:
 
 
 def experiment(
-    name: str, settings: dict[str, Any], records: list[RunRecord], deviations: tuple[str, ...] = ()
+    name: str, settings: dict[str, Any], records: list[RunRecord], departures: tuple[str, ...] = ()
 ) -> StoredExperiment:
     """An experiment with all of its runs."""
     runs = Counter(record.method for record in records)
     planned = max(runs.values(), default=1) // settings.get("search", {}).get("searches", 1)
-    summary = some_summary(
+    plan = some_plan(
         title=name, settings=changed(settings, reproductions=planned), methods={key: key for key in runs}, runs=runs
     )
-    measured = MeasuredExperiment(summary, tuple(records))
-    return StoredExperiment(name, answer_of(measured), deviations)
+    measured = MeasuredExperiment(plan, tuple(records))
+    return StoredExperiment(name, answer_of(measured), departures)
 
 
 def runs_of(method: str, values: list[float], dataset: str = "cub200", **changes: Any) -> list[RunRecord]:

@@ -7,7 +7,7 @@ from reports.page.material import Command, Material, MethodSource
 from reports.page.page import build_page
 from results.findings.experiment import answer_of
 from results.store.experiment_results import MeasuredExperiment
-from tests.support.page_material import figure_data
+from tests.support.page_material import search
 
 
 def measured(name: str = "quickstart_one_search") -> MeasuredExperiment:
@@ -20,9 +20,9 @@ def runs_of(experiment: MeasuredExperiment, method: str, variant: str = "concate
 
 
 def sample_page(name: str = "quickstart_one_search", **changes: object) -> str:
-    """The page of a kept record, with a gallery, commands and sources."""
+    """The page of a kept record, with a search, commands and sources."""
     parts = {
-        "figure_data": {"contrastive": figure_data()},
+        "searches": {"contrastive": search()},
         "commands": (Command("make quickstart", "Everything on this page, from nothing:"),),
         "sources": {"contrastive": MethodSource("A paper.", ("https://arxiv.org/abs/1234.56789",))},
         "made": "Made from results/measured.",

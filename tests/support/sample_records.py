@@ -32,27 +32,27 @@ def some_provenance() -> Provenance:
     )
 
 
-def some_summary(settings: dict[str, Any] | None = None, trials: int | None = None, **changes: Any) -> Plan:
+def some_plan(settings: dict[str, Any] | None = None, trials: int | None = None, **changes: Any) -> Plan:
     """A started experiment; `settings`, `title`, `trials` and `reproductions` are those of its file.
 
     Without `runs`, every method has all of its searches and reproductions planned.
     """
-    summary: dict[str, Any] = {"methods": {}, **changes}
+    plan: dict[str, Any] = {"methods": {}, **changes}
     experiment: dict[str, Any] = {
         "title": "Some experiment",
         "dataset": {"name": "glyphs"},
-        "methods": list(summary["methods"]) or ["triplet"],
+        "methods": list(plan["methods"]) or ["triplet"],
         "trunk": {"name": "small_conv", "weights": "random"},
         "search": {"trials": 2},
         "reproductions": 3,
         **(settings or {}),
     }
-    experiment |= {key: summary.pop(key) for key in ("title", "reproductions") if key in summary}
+    experiment |= {key: plan.pop(key) for key in ("title", "reproductions") if key in plan}
     if trials is not None:
         experiment["search"] = {**experiment["search"], "trials": trials}
     planned = experiment["reproductions"] * experiment["search"].get("searches", 1)
-    summary.setdefault("runs", dict.fromkeys(summary["methods"], planned))
-    return Plan.model_validate({"experiment": experiment, **summary})
+    plan.setdefault("runs", dict.fromkeys(plan["methods"], planned))
+    return Plan.model_validate({"experiment": experiment, **plan})
 
 
 def changed_plan(plan: Plan, **stored: Any) -> Plan:
@@ -60,9 +60,9 @@ def changed_plan(plan: Plan, **stored: Any) -> Plan:
     return Plan.model_validate({**plan.model_dump(mode="json"), **stored})
 
 
-def put_experiment(store: Store, identity: str, name: str, summary: Plan, records: Iterable[RunRecord] = ()) -> None:
+def put_experiment(store: Store, identity: str, name: str, plan: Plan, records: Iterable[RunRecord] = ()) -> None:
     """Store an experiment with runs, as its start leaves it."""
-    store.put_experiment(identity, name, summary)
+    store.put_experiment(identity, name, plan)
     for record in records:
         store.put_run(record)
         store.enlist(identity, record.method, record)

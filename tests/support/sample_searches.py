@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from results.store.experiment_results import MeasuredExperiment
-from tests.support.sample_records import scores, some_run, some_summary
+from tests.support.sample_records import scores, some_plan, some_run
 
 
 def searched(
@@ -16,7 +16,7 @@ def searched(
     **settings: Any,
 ) -> MeasuredExperiment:
     """An experiment from values of MAP@R by method, search and run; it plans `searches` of `runs` runs each."""
-    summary = some_summary(
+    plan = some_plan(
         {"search": {"trials": trials, "searches": searches}, **settings},
         methods={key: key.replace("_", " ").title() for key in methods},
         runs={key: 1 if key in constant else searches * runs for key in methods},
@@ -36,4 +36,4 @@ def searched(
         for search, of_runs in enumerate(of_searches)
         for run, value in enumerate(of_runs)
     ]
-    return MeasuredExperiment(summary, tuple(records))
+    return MeasuredExperiment(plan, tuple(records))

@@ -6,7 +6,7 @@ from typing import Any
 from reports.board.boards import Source
 from results.records.records import Scores, run_fingerprint
 from results.store.experiment_results import MeasuredExperiment
-from tests.support.sample_records import some_run, some_summary
+from tests.support.sample_records import some_plan, some_run
 
 TITLES = {"cosface": "CosFace", "triplet": "Triplet", "margin": "Margin <b>"}
 LEVELS = {"cosface": 0.60, "triplet": 0.58, "margin": 0.50}
@@ -21,7 +21,7 @@ def experiment(
     """An experiment on a dataset; `changes` are those of its runs. Methods without iterations are called untrained."""
     levels = LEVELS if levels is None else levels
     search = {"trials": 20, "searches": SEARCHES}
-    summary = some_summary(
+    plan = some_plan(
         {"dataset": {"name": dataset}, "search": search, **(settings or {})},
         methods={key: TITLES.get(key, key) for key in levels},
         reproductions=1,
@@ -47,7 +47,7 @@ def experiment(
         for method, level in levels.items()
         for search in range(SEARCHES)
     ]
-    return MeasuredExperiment(summary, tuple(runs))
+    return MeasuredExperiment(plan, tuple(runs))
 
 
 def source(dataset: str, *arguments: Any, name: str = "", place: str = "store.sqlite", **changes: Any) -> Source:

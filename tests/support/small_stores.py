@@ -11,7 +11,7 @@ from results.records.trials import Trial
 from results.spec.training_spec import FoldSpec
 from results.store.store import Store
 from results.values import fingerprint_of
-from tests.support.sample_records import scores, some_result, some_run, some_spec, some_summary
+from tests.support.sample_records import scores, some_plan, some_result, some_run, some_spec
 
 EXPERIMENT = "e" * 32
 IDENTITY: dict[str, Any] = {"method": "triplet", "seed": 0}
@@ -36,7 +36,7 @@ def store_at(folder: Path, validated: dict[int, float], wall_time: float = 2.5) 
     """A store with a training, a checkpoint and a tested run for each number, with these validation scores."""
     where = storage_paths(str(folder / "store.sqlite"))
     store = open_store(where)
-    store.put_experiment(EXPERIMENT, "some", some_summary(methods={"triplet": "Triplet"}))
+    store.put_experiment(EXPERIMENT, "some", some_plan(methods={"triplet": "Triplet"}))
     for number, score in validated.items():
         spec = some_spec(seed=number)
         store.put_fold(some_result(spec, score, wall_time=wall_time))

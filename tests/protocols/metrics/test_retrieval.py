@@ -10,12 +10,17 @@ from pytorch_metric_learning.utils.accuracy_calculator import AccuracyCalculator
 from pytorch_metric_learning.utils.inference import CustomKNN
 
 from protocols.metrics import neighbours, retrieval
-from protocols.metrics.neighbours import nearest, smallest
+from protocols.metrics.neighbours import nearest_in_parts, smallest
 from protocols.metrics.retrieval import QueryScores, is_collapsed, normalized, query_scores
 from results.records.records import Scores
 
 METRICS = ("precision_at_1", "r_precision", "map_at_r")
 many = settings(deadline=None, max_examples=60)
+
+
+def nearest(queries, references, k, *, exclude_self):
+    depths = torch.full((len(queries),), k)
+    return torch.cat([part for _, part in nearest_in_parts(queries, references, depths, exclude_self=exclude_self)])
 
 
 def _naive(

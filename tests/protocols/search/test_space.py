@@ -15,7 +15,7 @@ from results.spec.component import Component, WeightedComponent
 from results.spec.method import Batch, HyperparameterError, LossOptimizer, Method, NetworkOptimizer
 from results.spec.plan import PlannedRow
 from results.spec.range import Range, identity_of_space, space_of, within_budget
-from tests.support.sample_records import some_summary
+from tests.support.sample_records import some_plan
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_ranges_are_recorded_and_choices_are_not():
     margin = Range(scale="linear", low=0.0, high=1.0, step=0.25)
     kind = Range(scale="choice", choices=("soft", "hard"))
     row = {"key": "a", "title": "A", "ranges": {"loss.kind": kind, "loss.margin": margin}}
-    plan = some_summary(methods={"a": "A"})
+    plan = some_plan(methods={"a": "A"})
     stored = plan.model_copy(update={"rows": {"a": PlannedRow.model_validate(row)}}).model_dump(mode="json")
     assert stored["ranges"] == {"a": {"loss.margin": {"scale": "linear", "low": 0.0, "high": 1.0}}}
 

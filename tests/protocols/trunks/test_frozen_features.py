@@ -38,7 +38,6 @@ def test_features_are_those_of_the_trunk_in_the_order_of_the_images(dataset, tmp
     assert np.array_equal(matrix(featured), expected.numpy())
     assert np.array_equal(featured.images.labels, dataset.images.labels)
     assert featured.fingerprint == dataset.fingerprint
-    assert featured.pictures is dataset.images
 
 
 def test_features_are_in_float32_whatever_was_trained_before(dataset, tmp_path, monkeypatch):

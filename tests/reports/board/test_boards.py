@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from reports.board.board_table import ranking_table
+from reports.board.board_table import headline, ranking_table
 from reports.board.boards import boards_of, with_all_methods
 from tests.support.sample_records import changed_plan, with_own_loss
 from tests.support.several_datasets import LEVELS, experiment, source
@@ -84,9 +84,9 @@ def test_equal_files_under_several_names_are_one_dataset():
     twice = [source("folder", name=name, data_fingerprint=name) for name in ("first", "renamed")]
     equal = []
     for one in twice:
-        summary = one.measured.summary
-        summary = summary.model_copy(update={"data": summary.data.model_copy(update=data)})
-        equal.append(replace(one, measured=replace(one.measured, summary=summary)))
+        plan = one.measured.plan
+        plan = plan.model_copy(update={"data": plan.data.model_copy(update=data)})
+        equal.append(replace(one, measured=replace(one.measured, plan=plan)))
     boards, lines = boards_of(equal)
     assert boards == []
     assert lines[0] == "renamed (store.sqlite) is not drawn: first has the same data; name one of them"
@@ -102,9 +102,7 @@ def test_tied_methods_have_no_best_and_no_rank_correlation():
     with pytest.raises(ValueError, match="CosFace, Triplet and Margin <b> are tied, so none is the best"):
         board.pairs("best")
     some = [source(name, {"cosface": 0.6, "triplet": 0.6, "margin": 0.1}) for name in ("cub200", "sop")]
-    assert (
-        ranking_table(boards_of(some)[0][0]).notes[0].startswith("CosFace and Triplet share the best mean rank (1.5)")
-    )
+    assert headline(boards_of(some)[0][0]).startswith("CosFace and Triplet share the best mean rank (1.5)")
 
 
 def test_a_part_of_a_dataset_says_so():
@@ -140,12 +138,12 @@ def test_the_best_is_best_by_mean_rank():
 
 def test_methods_of_earlier_starts_are_added_if_they_are_complete():
     whole = experiment("cub200")
-    only = changed_plan(whole.summary, methods={"cosface": "CosFace"}, runs={"cosface": 3})
+    only = changed_plan(whole.plan, methods={"cosface": "CosFace"}, runs={"cosface": 3})
     records = tuple(one for one in whole.records if (one.method, one.search) != ("margin", 2))
-    found = with_all_methods(replace(whole, summary=only, records=records), {"triplet": "Triplet"})
-    assert found.summary.titles == {"cosface": "CosFace", "triplet": "Triplet"}
+    found = with_all_methods(replace(whole, plan=only, records=records), {"triplet": "Triplet"})
+    assert found.plan.titles == {"cosface": "CosFace", "triplet": "Triplet"}
     assert {one.method for one in found.records} == {"cosface", "triplet"}
-    assert found.summary.rows["triplet"].runs == 3
+    assert found.plan.rows["triplet"].runs == 3
 
 
 def test_missing_searches_are_no_finished_experiment():

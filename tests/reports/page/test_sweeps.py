@@ -65,7 +65,7 @@ def test_published_values_stand_beside_runs_under_the_papers_conditions():
     assert (frame.loc[1, "published"], frame.loc[1, "n"]) == (0.789, 0), "published, not run"
     assert (ratio.metric, frame.loc[0.05, "mean"]) == ("precision_at_1", pytest.approx(0.55))
     others = {
-        "other settings": sweep(points, name=figure, deviations=("batch size 16 where the suite's file has 32",)),
+        "other settings": sweep(points, name=figure, departures=("batch size 16 where the suite's file has 32",)),
         "other dataset": sweep(points, name=figure, dataset="glyphs"),
         "a part of the dataset": sweep(points, name=figure, settings={"dataset": {"name": "cars196", "subset": True}}),
         "own experiment": sweep(points),

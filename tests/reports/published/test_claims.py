@@ -27,9 +27,9 @@ def claim(a="proxy_isa", b="proxy_anchor", score="R@1", values="68.1,66.6", sett
     return read_claims(f"{HEADER}{a},{b},cub200,{score},{values},{setting}\n", "my.csv")
 
 
-def of_paper(high=HIGH, low=LOW, name="proxy_isa_table1/cub200", deviations=(), **changes):
+def of_paper(high=HIGH, low=LOW, name="proxy_isa_table1/cub200", departures=(), **changes):
     records = single_runs("proxy_isa", high) + single_runs("proxy_anchor", low)
-    return experiment(name, changed(PAPER, **changes), records, deviations)
+    return experiment(name, changed(PAPER, **changes), records, departures)
 
 
 def on_glyphs(name="glyphs_experiment"):
@@ -58,7 +58,7 @@ def test_runs_of_the_papers_experiment_answer_under_its_conditions():
     ("stored", "said"),
     [
         (of_paper(name="mine"), "not the settings of proxy_isa_table1"),
-        (of_paper(deviations=("seed otherwise",)), "seed otherwise"),
+        (of_paper(departures=("seed otherwise",)), "seed otherwise"),
         (of_paper(dataset={"subset": True}), "a subset of the dataset"),
         (of_paper(trunk={"name": "resnet50"}), "trunk resnet50, published for Inception with batch normalization"),
         (
@@ -190,8 +190,7 @@ def table_of(lines, *stored):
 
 
 def words(table, column):
-    index = [known.name for known in table.columns].index(column)
-    return [row.cells[index].value for row in table.rows]
+    return [cell.value for cell in table.column(column)]
 
 
 @pytest.mark.parametrize(

@@ -57,14 +57,14 @@ def test_repeated_searches_are_the_unit_of_our_interval():
     whole = mlrc(runs, search={"trials": 50, "searches": 3})
     found = cell(join(CUB, [whole]), "Contrastive")
     assert (found.ours.mean, found.ours.n) == (pytest.approx(sum((0.595, 0.625, 0.555)) / 3), 3)
-    assert found.ours.half_width == table_of(whole.answer).rows[0].cells[1].half_width
+    assert found.ours.half_width == table_of(whole.answer).row("contrastive")["separated P@1"].half_width
     # Of the last search one run is missing.
     partly = replace(whole, answer=answer_of(replace(whole.measured, records=tuple(runs[:-1]))))
     found = cell(join(CUB, [partly]), "Contrastive")
     assert (found.ours.mean, found.ours.n) == (pytest.approx(0.61), 2)
     # The last start named other methods, so the experiment's own table does not have this one.
-    others = changed_plan(whole.measured.summary, methods={}, runs={})
-    alone = replace(whole, answer=answer_of(replace(whole.measured, summary=others)))
+    others = changed_plan(whole.measured.plan, methods={}, runs={})
+    alone = replace(whole, answer=answer_of(replace(whole.measured, plan=others)))
     assert cell(join(CUB, [alone]), "Contrastive").ours.n == 3
     assert "With a search of their own only 27 to 84 in 100" in published_layout(join(CUB, [alone])).caption
 

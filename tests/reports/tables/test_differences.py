@@ -8,10 +8,11 @@ import pytest
 from reports.headline import comparison_lines, headline
 from reports.tables.differences import differences
 from reports.tables.formats import to_markdown
+from reports.tables.table import cell_text
 from results.findings.experiment import answer_of
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.measured_experiment import read
-from tests.support.sample_records import changed_plan, some_run, some_summary
+from tests.support.sample_records import changed_plan, some_plan, some_run
 from tests.support.sample_searches import searched
 
 TITLES = {"a": "Anna", "b": "Bert", "c": "Cora"}
@@ -35,7 +36,7 @@ def world(values, compare="all", reproductions=None, **search):
     planned = reproductions or (1 if searches > 1 else max(map(len, values.values())))
     settings = {"search": {"trials": 0, **search}, "primary": {"compare": compare}}
     methods = {key: TITLES[key] for key in values}
-    return MeasuredExperiment(some_summary(settings, methods=methods, reproductions=planned), tuple(records))
+    return MeasuredExperiment(some_plan(settings, methods=methods, reproductions=planned), tuple(records))
 
 
 # Cases 1 to 3 of the design: A above B and C, which cannot be told apart unless C is the named one.
@@ -130,9 +131,8 @@ def test_one_search_with_a_record_names_it_and_tells_nothing_apart_on_frozen_fea
 def test_pairs_of_runs_with_class_scores_have_a_second_interval():
     found = answer_of(FROZEN)
     table = differences(found)
-    assert [column.name for column in table.columns[:3]] == ["difference", "± over classes", "verdict"]
-    pair, cells = found.pair("proxy_anchor", "contrastive"), rows(table)["Proxy-Anchor − Contrastive"]
-    assert cells[1] == f"{100 * pair.over_classes:.2f}"
+    pair, cells = found.pair("proxy_anchor", "contrastive"), table.row("Proxy-Anchor − Contrastive")
+    assert cell_text(cells["± over classes"]) == f"{100 * pair.over_classes:.2f}"
     frame = read(table).set_index(["a", "b"])
     assert frame.loc[("proxy_anchor", "contrastive"), "over_classes"] == pytest.approx(pair.over_classes)
     assert "± over classes: half its 95 % interval if other test classes were drawn." in table.remarks
@@ -142,21 +142,22 @@ def test_given_settings_are_compared_by_their_runs():
     table = differences(answer_of(world({"a": (30.0, 30.1, 30.2), "b": (20.0, 20.1, 20.3)})))
     assert "over runs of the given settings" in table.caption
     assert [remark.startswith("Break-even: ") for remark in table.remarks].count(True) == 1
-    assert rows(table)["Anna − Bert"][1:3] == ["Anna better", "beyond 0.5"]
-    assert table.columns[4].name == "runs"
+    cells = table.row("Anna − Bert")
+    assert (cells["verdict"].value, cells["size"].value) == ("Anna better", "beyond 0.5")
+    assert "runs" in cells
 
 
 def test_fewer_than_two_methods_are_said():
     for records in ((), world({"a": (30.0, 30.1)}).records):
-        table = differences(answer_of(MeasuredExperiment(world({"a": (30.0, 30.1)}).summary, records)))
+        table = differences(answer_of(MeasuredExperiment(world({"a": (30.0, 30.1)}).plan, records)))
         assert (table.rows, table.caption) == ((), "Fewer than two methods are compared.")
 
 
 @pytest.mark.parametrize(("own", "verdict"), [(0.101, "A better"), (0.195, "cannot tell")])
 def test_one_method_is_compared_with_its_own_default(own, verdict):
     found = searched({"a": [[0.20, 0.20], [0.21, 0.21], [0.19, 0.19]], "a_default": [[own, 0.2 - own]]}, searches=3)
-    summary = changed_plan(found.summary, runs={"a": 6, "a_default": 2}, defaults={"a_default": "a"})
-    found = answer_of(replace(found, summary=summary))
+    plan = changed_plan(found.plan, runs={"a": 6, "a_default": 2}, defaults={"a_default": "a"})
+    found = answer_of(replace(found, plan=plan))
     table, (gain,) = differences(found), found.gains
     (row,) = rows(table).values()
     assert row[1:3] == [verdict, ""], "the size against the margin is not tested"

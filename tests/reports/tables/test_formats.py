@@ -25,7 +25,7 @@ from results.published.tables import published_table, published_tables
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.measured_experiment import TITLES, measured, read, with_trainings
 from tests.support.published_world import MLRC, NOT_FILLED, changed, experiment, runs_of
-from tests.support.sample_records import some_summary
+from tests.support.sample_records import some_plan
 
 AWKWARD = r"50 % of_A & B #1 {x} $5 ~ a^2 \hline <b>|</b> × − – †"
 NEAR = [0.59, 0.60, 0.605]
@@ -215,9 +215,7 @@ ALL = {
     "hyperparameters": lambda: hyperparameters(answer_of(with_trainings())),
     "costs": lambda: costs(answer_of(measured(steps=400))),
     "no peeking": lambda: peeking_table(answer_of(measured())),
-    "no differences": lambda: differences(
-        answer_of(MeasuredExperiment(some_summary(title="None", methods=TITLES), ()))
-    ),
+    "no differences": lambda: differences(answer_of(MeasuredExperiment(some_plan(title="None", methods=TITLES), ()))),
 }
 
 

@@ -33,13 +33,13 @@ def test_validation_scores_need_all_trainings_of_a_run():
     whole = with_trainings()
     missing = specs_of(whole, "contrastive", 1)[2].fingerprint
     known = {name: kept for name, kept in whole.trainings.items() if name != missing}
-    frame = read(hyperparameters(answer_of(MeasuredExperiment(whole.summary, whole.records, known)))).set_index(
+    frame = read(hyperparameters(answer_of(MeasuredExperiment(whole.plan, whole.records, known)))).set_index(
         "Method: hyperparameter"
     )
     assert frame.loc["Contrastive | A_B: loss.neg_margin", "n"] == 2
     assert frame.loc["Triplet: loss.neg_margin", "n"] == 3
     runs = [some_run("contrastive", run, 0.5, hyperparameters={"loss.neg_margin": 0.5}) for run in range(2)]
-    elsewhere = read(hyperparameters(answer_of(MeasuredExperiment(measured().summary, tuple(runs)))))
+    elsewhere = read(hyperparameters(answer_of(MeasuredExperiment(measured().plan, tuple(runs)))))
     assert elsewhere[["validation MAP@R", "published"]].isna().all().all()
 
 
@@ -56,7 +56,7 @@ def test_costs_are_steps_of_one_model_and_seconds_of_a_run():
 def test_the_cost_of_a_step_is_that_of_the_trainings_with_their_validations():
     world = with_trainings()
     frame = read(costs(answer_of(world))).set_index("Method")
-    for key, title in world.summary.titles.items():
+    for key, title in world.plan.titles.items():
         if key not in world.runs:
             continue
         of_runs = [[world.trainings[name] for name in run.fold_fingerprints] for run in world.runs[key]]

@@ -7,13 +7,14 @@ import pandas as pd
 import pytest
 
 from reports.tables.formats import to_csv, to_latex, to_markdown
-from reports.tables.result_table import RESULT_COLUMNS, table_of
+from reports.tables.result_table import RESULT_COLUMNS, score_title, table_of
 from reports.tables.table import cell_text, with_notes
 from results.findings.experiment import answer_of
+from results.records.frame import EMBEDDING_KINDS
 from results.records.records import Event
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.published_world import MLRC
-from tests.support.sample_records import scores, some_run, some_summary
+from tests.support.sample_records import scores, some_plan, some_run
 
 TITLES = {"untrained": "Untrained trunk", "triplet": "Triplet", "cosface": "CosFace"}
 SEPARATED = (0.50, 0.54, 0.61)
@@ -25,29 +26,22 @@ def records():
 
 
 def table(given=None, **changes):
-    summary = some_summary(**{"methods": TITLES, "title": "A test", "trials": 50, **changes})
-    return table_of(answer_of(MeasuredExperiment(summary, tuple(records() if given is None else given))))
+    plan = some_plan(**{"methods": TITLES, "title": "A test", "trials": 50, **changes})
+    return table_of(answer_of(MeasuredExperiment(plan, tuple(records() if given is None else given))))
 
 
 def measured_of(given):
-    return MeasuredExperiment(some_summary(methods=TITLES, title="A test", trials=50), tuple(given))
-
-
-def result_cells(row):
-    """The cells of a row, by kind of embeddings and metric."""
-    return dict(zip(RESULT_COLUMNS, row.cells[1:], strict=False))
-
-
-def row(of, key):
-    return next(row for row in of.rows if row.key == key)
+    return MeasuredExperiment(some_plan(methods=TITLES, title="A test", trials=50), tuple(given))
 
 
 def cell_of(of, key, kind, metric):
-    return result_cells(row(of, key))[kind, metric]
+    return of.row(key)[score_title(kind, metric)]
 
 
-def cells_beside(shown):
-    return shown.cells[1 + len(RESULT_COLUMNS) :]
+def cells_beside(of, key):
+    """The cells of a row in the columns of scores that not every table has."""
+    beside = [column.title for column in of.columns if column.group not in ("", *EMBEDDING_KINDS)]
+    return [of.row(key)[title] for title in beside]
 
 
 def test_means_and_intervals_are_those_computed_by_hand():
@@ -61,7 +55,7 @@ def test_means_and_intervals_are_those_computed_by_hand():
 
 def test_rows_that_are_not_compared_for_one_reason_share_a_note():
     notes = table(defaults={"triplet": "a", "untrained": "b"}, methods={"triplet": "A", "untrained": "B"}).notes
-    assert notes[0].startswith("§ A, B (1280-dim): The card's own settings")
+    assert any(note.startswith("§ A, B (1280-dim): The card's own settings") for note in notes)
 
 
 def test_a_table_without_any_run_says_so():
@@ -75,8 +69,9 @@ def test_one_run_has_no_interval_anywhere():
     single = table(given=records()[:1], methods={"triplet": "Triplet"})
     assert cell_of(single, "triplet", "separated", "map_at_r").half_width is None
     lines = [line for line in to_markdown(single).splitlines() if line.startswith("| Triplet")]
-    assert lines == ["| Triplet | 1 | 50.00 | 25.00 | 12.50 | 60.00 | 30.00 | 15.00 |"]
-    assert r"Triplet & 1 & $50.00$ &" in to_latex(single)
+    assert len(lines) == 1
+    assert "| 50.00 | 25.00 | 12.50 | 60.00 | 30.00 | 15.00 |" in lines[0]
+    assert "$50.00$ & $25.00$ &" in to_latex(single)
     frame = pd.read_csv(io.StringIO(to_csv(single)))
     assert frame["ci95_half_width"].isna().all()
     assert (frame["n"] == 1).all()
@@ -85,11 +80,11 @@ def test_one_run_has_no_interval_anywhere():
 def test_other_dimensions_than_the_trained_ones_are_told():
     titles = {row.key: row.head for row in table().rows}
     assert titles == {"untrained": "Untrained trunk (1280-dim)", "triplet": "Triplet"}
-    assert "mean of 4 128-dim models; concatenated: their 512-dim ensemble. Base seed 0." in table().remarks[0]
+    assert "mean of 4 128-dim models; concatenated: their 512-dim ensemble. Base seed 0." in " ".join(table().remarks)
 
 
 def cells_of(of):
-    return {(row.key, *column): cell for row in of.rows for column, cell in result_cells(row).items()}
+    return {(row.key, *column): cell_of(of, row.key, *column) for row in of.rows for column in RESULT_COLUMNS}
 
 
 def test_csv_has_twelve_digits():
@@ -113,13 +108,13 @@ FAR = [some_run("cosface", run, value - 0.4) for run, value in enumerate(SEPARAT
 
 
 def leaders_of(of):
-    return {(row.key, *column) for row in of.rows for column, cell in result_cells(row).items() if cell.leads}
+    return {place for place, cell in cells_of(of).items() if cell.leads}
 
 
 def test_methods_that_none_is_shown_to_be_better_than_are_bold_in_the_primary_score():
     clear = table(given=[*records()[:3], *FAR], **PAIR)
     assert leaders_of(clear) == {("triplet", "concatenated", "map_at_r")}
-    assert "| Triplet | 3 | 55.00 ± 9.98 |" in to_markdown(clear)
+    assert "| 55.00 ± 9.98 |" in to_markdown(clear)
     assert "**16.25 ± 2.49**" in to_markdown(clear)
     assert r"$\mathbf{16.25 \pm 2.49}$" in to_latex(clear)
     assert "Bold: no other method is shown to be better." in to_markdown(clear)
@@ -168,8 +163,7 @@ def repeated(last_epoch=False, searches=3, runs=2):
 
 def test_searches_and_their_runs_are_counted_apart():
     drawn = repeated()
-    assert drawn.columns[0].name == "searches × runs"
-    assert [shown.cells[0].written for shown in drawn.rows] == ["3 × 2", "1 run"]
+    assert [cell.written for cell in drawn.column("searches × runs")] == ["3 × 2", "1 run"]
     cell = cell_of(drawn, "triplet", "separated", "precision_at_1")
     # The variance of one method's three searches, raised by the factor 1.25.
     expected = 4.302652729911275 * math.sqrt(1.25 * 0.0025 / 3)
@@ -177,10 +171,9 @@ def test_searches_and_their_runs_are_counted_apart():
     frame = pd.read_csv(io.StringIO(to_csv(drawn))).set_index("method")
     assert set(zip(frame["n"], frame["unit"], frame["runs"], strict=True)) == {(3, "search", 6), (1, "run", 1)}
     assert "95 % interval over 3 searches" in drawn.caption
-    assert drawn.notes[-1] == "Single searches, concatenated MAP@R: Triplet 15.00, 17.50, 16.25."
+    assert "Single searches, concatenated MAP@R: Triplet 15.00, 17.50, 16.25." in drawn.notes
     assert "over n runs of the settings that one search found" in table().caption
-    incomplete = repeated(searches=2).rows[0]
-    assert incomplete.cells[0].written == "2 × 2"
+    assert repeated(searches=2).row("triplet")["searches × runs"].written == "2 × 2"
     assert cell_of(repeated(runs=1), "triplet", "separated", "precision_at_1").half_width is None
 
 
@@ -197,9 +190,9 @@ def test_the_last_epoch_is_shown_beside_without_marks():
     both = [*with_last_epoch(), *(some_run("cosface", run, 0.9, last_epoch=scores(0.95)) for run in range(3))]
     drawn = table(given=both, methods={"triplet": "Triplet", "cosface": "CosFace"})
     assert [column.name for column in drawn.columns if column.group == "last epoch"] == ["P@1", "RP", "MAP@R"]
-    beside = cells_beside(row(drawn, "triplet"))
+    beside = cells_beside(drawn, "triplet")
     assert [cell.value for cell in beside] == pytest.approx([0.45, 0.225, 0.1125])
-    assert not any(cell.leads for row in drawn.rows for cell in cells_beside(row))
+    assert not any(cell.leads for row in drawn.rows for cell in cells_beside(drawn, row.key))
     assert cell_of(drawn, "triplet", "separated", "precision_at_1").value == pytest.approx(0.55)
     assert "Last epoch: the same trainings at their end, without a choice of the epoch." in drawn.remarks
     frame = pd.read_csv(io.StringIO(to_csv(drawn)))
@@ -218,8 +211,8 @@ def test_findings_stand_below_the_table_what_must_be_known_first():
     assert {one.sentences for one in found.findings if one.level == "note"} <= set(drawn.remarks)
     assert drawn.notes[0].startswith("Not finished: Untrained trunk has 1 of 3 runs; CosFace has 1 of 3 runs.")
     assert "CosFace: 1 of 4 trainings diverged; the best checkpoint before that counts." in drawn.notes
-    assert "| CosFace* | 1 |" in to_markdown(drawn)
-    assert "CosFace{*} & 1 &" in to_latex(drawn)
+    assert "\n| CosFace* | " in to_markdown(drawn)
+    assert "\nCosFace{*} & " in to_latex(drawn)
 
 
 def test_notes_can_be_left_out():
@@ -243,21 +236,21 @@ def with_metrics(*names, without=0):
 
 def test_further_metrics_are_columns_under_short_names():
     drawn = with_metrics(OWN, "recall@2")
-    assert [(column.group, column.name) for column in drawn.columns[7:]] == [
-        (f"further, {kind}", name) for kind in ("separated", "concatenated") for name in ("spread", "R@2")
-    ]
-    texts = [cell_text(cell).partition(" ")[0] for cell in cells_beside(drawn.rows[0])]
+    titles = [f"further, {kind} {name}" for kind in ("separated", "concatenated") for name in ("spread", "R@2")]
+    assert [column.title for column in drawn.columns if column.group.startswith("further")] == titles
+    texts = [cell_text(drawn.row("triplet")[title]).partition(" ")[0] for title in titles]
     assert texts == ["0.375", "37.50", "3.5", "350.00"], "a share is a percentage, another number is as it is"
     assert {f"Metrics of the user: spread is {OWN}.", "Not percentages: spread."} <= set(drawn.remarks)
     frame = pd.read_csv(io.StringIO(to_csv(drawn))).set_index(["variant", "metric"])
     assert frame.loc[("separated", "spread"), "mean"] == 0.375
     assert (frame.loc[("concatenated", "recall@2"), "mean"], frame["n"].iloc[-1]) == (3.5, 2)
-    assert [column.name for column in with_metrics(OWN, OTHER).columns[7:9]] == [OWN, OTHER], "alike, so with files"
+    alike = [column.name for column in with_metrics(OWN, OTHER).columns if column.group == "further, separated"]
+    assert alike == [OWN, OTHER], "alike, so with files"
 
 
 def test_a_method_without_a_metric_has_empty_cells_and_a_table_without_metrics_no_columns():
-    assert all(cell.value is None for cell in cells_beside(row(with_metrics("nmi", without=2), "cosface")))
-    assert len(with_metrics().columns) == 7
+    assert all(cell.value is None for cell in cells_beside(with_metrics("nmi", without=2), "cosface"))
+    assert {column.group for column in with_metrics().columns} == {"", *EMBEDDING_KINDS}
     assert not any("percentages:" in note for note in with_metrics().remarks)
 
 

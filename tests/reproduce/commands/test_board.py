@@ -18,8 +18,8 @@ def keep(folder, name, *datasets, **changes):
     for dataset in datasets:
         measured = experiment(dataset, **changes)
         panel = f"{name}/{dataset}"
-        fingerprint = measured.summary.experiment.fingerprint(panel, dataset)[:16]
-        put_experiment(store, fingerprint, panel, measured.summary, measured.records)
+        fingerprint = measured.plan.experiment.fingerprint(panel, dataset)[:16]
+        put_experiment(store, fingerprint, panel, measured.plan, measured.records)
 
 
 def datasets_of(answer):
@@ -38,7 +38,7 @@ def test_without_names_the_latest_finished_experiment_of_each_dataset_is_drawn(s
         "CUB-200-2011",
         "Stanford Online Products",
     }
-    unfinished = experiment("inshop").summary
+    unfinished = experiment("inshop").plan
     Store(tmp_path / "runs" / "store.sqlite", tmp_path).put_experiment("0" * 16, "begun", unfinished)
     answer = say("board", "--format", "json")
     assert datasets_of(answer) == {"CUB-200-2011", "Cars196", "Stanford Online Products"}

@@ -10,7 +10,7 @@ from results.published.claims import shipped_claims
 from results.store.store import Store
 from tests.support.command_line import refused
 from tests.support.documentation import ROOT, between
-from tests.support.sample_records import put_experiment, scores, some_run, some_summary
+from tests.support.sample_records import put_experiment, scores, some_plan, some_run
 
 MINE = """\
 source,place,a,b,dataset,score,difference
@@ -39,14 +39,14 @@ def quickstart(tmp_path):
     (tmp_path / "runs").mkdir()
     store = Store(tmp_path / "runs" / "store.sqlite", tmp_path / "runs" / "artifacts")
     settings = {"search": {"trials": 10, "searches": 3}, "reproductions": 1}
-    summary = some_summary(settings=settings, methods={key: key for key in MEANS})
+    plan = some_plan(settings=settings, methods={key: key for key in MEANS})
     records = []
     for method, mean in MEANS.items():
         for search in range(3):
             made_up = scores(2 * mean + 0.02 * (search - 1))
             changes = {"fingerprint": f"{method}-{search}", "separated": made_up, "concatenated": made_up}
             records.append(some_run(method, search=search, **changes))
-    put_experiment(store, "f", "quickstart", summary, records)
+    put_experiment(store, "f", "quickstart", plan, records)
 
 
 def rows_of(answer):

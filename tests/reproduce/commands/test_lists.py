@@ -9,7 +9,7 @@ from results.spec.method import Method
 from results.store.store import Store
 from tests.support.command_line import ROOT, refused
 from tests.support.published_files import covered
-from tests.support.sample_records import changed_run, put_experiment, some_result, some_run, some_spec, some_summary
+from tests.support.sample_records import changed_run, put_experiment, some_plan, some_result, some_run, some_spec
 
 
 @pytest.fixture
@@ -24,8 +24,8 @@ def cells(line):
 
 def test_status_has_experiments_trainings_and_the_last_failures(say, tmp_path, store):
     methods = {"triplet": "Triplet", "contrastive": "Contrastive"}
-    store.put_experiment("ab" * 16, "some", some_summary(methods=methods, trials=7))
-    store.put_experiment("cd" * 16, "some", some_summary(methods={"triplet": "Triplet"}, trials=9))
+    store.put_experiment("ab" * 16, "some", some_plan(methods=methods, trials=7))
+    store.put_experiment("cd" * 16, "some", some_plan(methods={"triplet": "Triplet"}, trials=9))
     for seed in range(2):
         store.put_fold(some_result(some_spec(seed=seed)))
     for number in range(7):
@@ -49,7 +49,7 @@ def test_status_tells_the_versions_of_a_users_class_from_each_other(say, store):
     old, new = version("0" * 16), version("1" * 16)
     for spec in (old, version("0" * 16, seed=1), new):
         store.put_fold(some_result(spec))
-    put_experiment(store, "cd" * 16, "first_try", some_summary(), [changed_run(some_run("mine"), specs=(old,))])
+    put_experiment(store, "cd" * 16, "first_try", some_plan(), [changed_run(some_run("mine"), specs=(old,))])
     rows = [cells(line) for line in say("status").out.splitlines() if "│ mine" in line]
     assert sorted((row[1], row[2], row[4]) for row in rows) == [
         (f"m.py:Mine (sha256 {'0' * 16})", "2", "first_try cdcdcdcdcdcd"),

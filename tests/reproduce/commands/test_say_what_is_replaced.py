@@ -28,10 +28,10 @@ def test_a_run_says_if_its_name_leads_to_other_settings_until_now(session: Sessi
         say_what_is_replaced(session)
         return capsys.readouterr().out
 
-    store, summary = open_store(session.paths), session.plan
+    store, plan = open_store(session.paths), session.plan
     assert said() == ""
-    store.put_experiment("a" * 32, session.name, changed_plan(summary, methods={"other": "Other"}))
+    store.put_experiment("a" * 32, session.name, changed_plan(plan, methods={"other": "Other"}))
     assert said() == "", "other methods are no other settings"
-    debug = summary.experiment.model_copy(update={"reproductions": 9})
-    store.put_experiment("b" * 32, session.name, summary.model_copy(update={"experiment": debug}))
+    debug = plan.experiment.model_copy(update={"reproductions": 9})
+    store.put_experiment("b" * 32, session.name, plan.model_copy(update={"experiment": debug}))
     assert "`table folder_tiny` will show this run; until now it shows bbbbbbbbbbbb" in said()

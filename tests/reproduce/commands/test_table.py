@@ -10,7 +10,7 @@ import pytest
 from reports.tables.formats import WRITERS
 from reproduce.config import experiment_file as experiments
 from reproduce.config import strict_yaml as reading
-from reproduce.config.experiment_file import deviations, experiment_names, load_experiments
+from reproduce.config.experiment_file import departures, experiment_names, load_experiments
 from reproduce.outputs.tables import KINDS
 from reproduce.terminal import show_answer
 from results.findings.experiment import answer_of
@@ -19,7 +19,7 @@ from results.store.experiment_results import MeasuredExperiment
 from results.store.store import Store
 from tests.support.command_line import refused, refusing, reproduce_all
 from tests.support.published_world import MLRC, NOT_FILLED, changed, runs_of, single_runs
-from tests.support.sample_records import changed_run, put_experiment, some_summary
+from tests.support.sample_records import changed_run, put_experiment, some_plan
 from tests.support.several_datasets import experiment as on_dataset
 
 NEAR = [0.59, 0.60, 0.605]
@@ -54,18 +54,18 @@ def own_files(tmp_path, monkeypatch):
     return load_experiments("proxy_isa_table1", {})
 
 
-def keep(store, name, summary, records, identity="f"):
-    put_experiment(store, identity, name, summary, records)
+def keep(store, name, plan, records, identity="f"):
+    put_experiment(store, identity, name, plan, records)
 
 
 def keep_quickstart(store):
     kept = MeasuredExperiment.kept("quickstart")
-    keep(store, "quickstart", kept.summary, kept.records)
+    keep(store, "quickstart", kept.plan, kept.records)
     return kept
 
 
-def summary(settings, title="T"):
-    return some_summary(title=title, methods={"contrastive": "C"}, settings=settings)
+def plan(settings, title="T"):
+    return some_plan(title=title, methods={"contrastive": "C"}, settings=settings)
 
 
 def cells(answer):
@@ -85,7 +85,7 @@ def test_a_published_table_needs_no_store(say, tmp_path):
 
 
 def test_mlrcs_table_shows_the_stored_runs(say, store):
-    keep(store, "mlrc_cub200", summary(MLRC), runs_of("contrastive", NEAR))
+    keep(store, "mlrc_cub200", plan(MLRC), runs_of("contrastive", NEAR))
     frame = cells(say("table", "mlrc_cub200", "--format", "csv"))
     run = frame[~frame["verdict"].isin(NOT_FILLED)]
     assert set(run["row"]) == {"Contrastive"}
@@ -106,16 +106,16 @@ def test_mlrcs_table_shows_the_stored_runs(say, store):
         if cell["origin"] == "mlrc_cub200"
     ]
     assert len(found) == 6
-    keep(store, "mlrc_cub200", summary(MLRC, title="Ours alone"), runs_of("contrastive", NEAR), "ours")
+    keep(store, "mlrc_cub200", plan(MLRC, title="Ours alone"), runs_of("contrastive", NEAR), "ours")
     assert "Ours alone" in say("table", "mlrc_cub200", "--what", "results").out
     assert "Ours alone" in say("table", "mlrc_cub200.yaml").out
     assert "Ours alone" not in say("table", "mlrc_cub200").out
 
 
 def test_a_later_short_run_does_not_hide_the_complete_run(say, store):
-    keep(store, "mlrc_cub200", summary(MLRC), runs_of("contrastive", NEAR), "whole")
+    keep(store, "mlrc_cub200", plan(MLRC), runs_of("contrastive", NEAR), "whole")
     short = [changed_run(run, **{"fingerprint": f"short-{run.run}"}) for run in runs_of("contrastive", NEAR[:1])]
-    keep(store, "mlrc_cub200", summary(changed(MLRC, search={"trials": 1})), short, "short")
+    keep(store, "mlrc_cub200", plan(changed(MLRC, search={"trials": 1})), short, "short")
     frame = cells(say("table", "mlrc_cub200", "--format", "csv"))
     assert set(frame[frame["row"] == "Contrastive"]["n"]) == {3}
     assert "search.trials 1 where the suite's file has 50" in say("table", "mlrc_cub200", "--format", "markdown").out
@@ -127,41 +127,39 @@ def test_deviations_contain_settings_but_not_free_choices(own_files):
     free = {"training": {"precision": "amp"}, "dataset": {"skip_broken_images": True}, "title": "Another", "seed": 9}
     free |= {"metrics": ["nmi"], "test_curves": True, "peeking_metric": "precision_at_1", "reproductions": 1}
     free |= {"primary": {"metric": "precision_at_1"}, "methods": ["triplet"]}
-    assert deviations(name, summary(changed(whole, **free))) == ()
+    assert departures(name, plan(changed(whole, **free))) == ()
     for changes, said in (
         ({"embedding_size": 64}, "embedding_size 64 where the suite's file has 512"),
         ({"images": {"crop": 96}}, "images.crop 96 where the suite's file has 224"),
         ({"settings": {"proxy_isa": {"loss.k": 0.5}}}, "settings.proxy_isa.loss.k 0.5 where the suite's file has None"),
         ({"proxies": {"lr_multiplier": 3.0}}, "proxies.lr_multiplier 3.0 where the suite's file has None"),
     ):
-        assert said in deviations(name, summary(changed(whole, **changes)))
+        assert said in departures(name, plan(changed(whole, **changes)))
     variant = {"of": "proxy_isa", "key": "v", "title": "V", "set": {"loss.k": 0.1}}
-    assert deviations(name, summary(changed(whole, variants=[variant]))) == (
-        "variant v is not that of the suite's file",
-    )
-    assert deviations("proxy_isa_table1/none", summary(whole)) == ("the suite's file has no panel 'none'",)
-    assert deviations("proxy_isa_table1", summary(whole)) == ("the suite's file has panels",)
-    assert deviations("nir_table1", summary(whole)) == ("the suite has no experiment file of this name",)
+    assert departures(name, plan(changed(whole, variants=[variant]))) == ("variant v is not that of the suite's file",)
+    assert departures("proxy_isa_table1/none", plan(whole)) == ("the suite's file has no panel 'none'",)
+    assert departures("proxy_isa_table1", plan(whole)) == ("the suite's file has panels",)
+    assert departures("nir_table1", plan(whole)) == ("the suite has no experiment file of this name",)
 
 
 def test_more_trials_or_none_are_no_deviation():
     searched = load_experiments("mlrc_cub200", {})["mlrc_cub200"].model_dump(mode="json")
     for trials, found in ((0, ()), (60, ()), (10, ("search.trials 10 where the suite's file has 50",))):
-        assert deviations("mlrc_cub200", summary(changed(searched, search={"trials": trials}))) == found
+        assert departures("mlrc_cub200", plan(changed(searched, search={"trials": trials}))) == found
 
 
 def test_no_experiment_of_the_suite_deviates_from_its_file():
     """Every experiment is compared in its stored form, after a round trip through JSON."""
     for file in experiment_names():
         for name, one in load_experiments(file, {}).items():
-            assert deviations(name, summary(json.loads(json.dumps(one.without_folder())))) == (), name
+            assert departures(name, plan(json.loads(json.dumps(one.without_folder())))) == (), name
 
 
 def test_tables_claims_and_boards_are_drawn_without_torch(store, tmp_path):
     """The store has runs of the table's experiment, so that the experiment's file is read."""
     keep_quickstart(store)
     whole = load_experiments("proxy_isa_table1", {})["proxy_isa_table1/cub200"].model_dump(mode="json")
-    keep(store, "proxy_isa_table1/cub200", summary(whole), single_runs("proxy_isa", [0.67, 0.68]), "isa")
+    keep(store, "proxy_isa_table1/cub200", plan(whole), single_runs("proxy_isa", [0.67, 0.68]), "isa")
     for dataset in ("cub200", "sop"):
         (tmp_path / f"{dataset}.json").write_text(on_dataset(dataset).to_json())
     commands = (
@@ -185,14 +183,14 @@ def test_an_experiment_is_drawn_in_every_kind_and_format(say, store):
     Path("copy.json").write_text(record)
     assert say("table", "copy.json").out == say("table", "quickstart").out
     pairs = json.loads(say("table", "quickstart", "--what", "differences", "--format", "json").out)
-    count = len(kept.summary.titles)
+    count = len(kept.plan.titles)
     assert len(pairs) == count * (count - 1) // 2
     assert all(pair["difference"] >= 0 for pair in pairs), "the higher mean comes first"
 
 
 def test_other_comparisons_can_be_asked_for_and_are_said_in_sentences(say, store):
     kept = MeasuredExperiment.kept("all_methods_glyphs_three_searches")
-    keep(store, "glyphs", kept.summary, kept.records)
+    keep(store, "glyphs", kept.plan, kept.records)
     answer = say("table", "glyphs", "--what", "differences", "--compare", "cosface")
     assert answer.out.splitlines()[:2] == [
         "Cannot tell yet: CosFace 34.0, Proxy-Anchor 35.4 and 3 others. "

@@ -27,8 +27,8 @@ def store_with(folder, *, trained=("mine",), **means):
         )
         records.append(run.model_copy(update={"specs": specs}))
     store = Store(folder / "store.sqlite", folder)
-    put_experiment(store, "e" * 32, "some", measured.summary, records)
-    return store, answer_of(MeasuredExperiment(measured.summary, tuple(records)))
+    put_experiment(store, "e" * 32, "some", measured.plan, records)
+    return store, answer_of(MeasuredExperiment(measured.plan, tuple(records)))
 
 
 def said_of(store, kind="separated", method="mine"):

@@ -6,7 +6,7 @@ from reproduce.errors import InputError
 from reproduce.outputs.find_runs import find_experiment, find_experiments, find_runs, later_starts
 from results.store.store import Store
 from tests.support.command_line import one_line
-from tests.support.sample_records import put_experiment, some_run, some_summary
+from tests.support.sample_records import put_experiment, some_plan, some_run
 
 NAMES = ("quickstart", "both/wide", "both/small", "proxy_gml_table2/cub", "quickstart_too")
 
@@ -15,7 +15,7 @@ NAMES = ("quickstart", "both/wide", "both/small", "proxy_gml_table2/cub", "quick
 def store(tmp_path):
     store = Store(tmp_path / "store.sqlite", tmp_path)
     for name in NAMES:
-        store.put_experiment(f"id of {name}", name, some_summary())
+        store.put_experiment(f"id of {name}", name, some_plan())
     return store
 
 
@@ -52,7 +52,7 @@ def test_one_experiment_must_be_named_with_its_panel(store):
     assert find_experiment(store, "both/wide").fingerprint == "id of both/wide"
     with pytest.raises(InputError, match=r"^both has several panels; use one of both/small, both/wide$"):
         find_experiment(store, "both")
-    put_experiment(store, "id of both/wide", "both/wide", some_summary(), [some_run()])
+    put_experiment(store, "id of both/wide", "both/wide", some_plan(), [some_run()])
     assert find_experiment(store, "both").name == "both/wide", "the only one with runs"
     with pytest.raises(InputError, match=r"there is no tested run in .* yet; continue with `reproduce run both/small`"):
         find_runs(store, "both/small", "contrastive")
@@ -60,7 +60,7 @@ def test_one_experiment_must_be_named_with_its_panel(store):
 
 def test_a_run_of_a_repeated_search_is_found_by_both_numbers(store):
     runs = [some_run(run=0, search=search, fingerprint="another") for search in range(2)]
-    put_experiment(store, "id of quickstart", "quickstart", some_summary(), runs)
+    put_experiment(store, "id of quickstart", "quickstart", some_plan(), runs)
     assert find_runs(store, "quickstart", "triplet", 1, 1)[0].record == runs[0]
     second = find_runs(store, "quickstart", "triplet", 2, 1)[0]
     assert (second.record, second.called) == (runs[1], "quickstart, triplet, run 1 of search 2")
@@ -80,7 +80,7 @@ def of_one_name(tmp_path):
     for number, fingerprint in enumerate(IDENTITIES, start=1):
         runs = [some_run(method, fingerprint=f"{fingerprint[:8]}-{method}") for method in "abc"[:number]]
         methods = {run.method: "" for run in runs}
-        put_experiment(store, fingerprint, "mine", some_summary(methods=methods, runs=dict.fromkeys(methods, 1)), runs)
+        put_experiment(store, fingerprint, "mine", some_plan(methods=methods, runs=dict.fromkeys(methods, 1)), runs)
     return store
 
 
@@ -93,14 +93,14 @@ def test_an_identity_or_its_beginning_names_one_experiment(of_one_name):
     both = find_experiments(of_one_name, ["abcd1", "mine", "eeeee"])
     assert [one.fingerprint for one in both] == [IDENTITIES[0], IDENTITIES[2]]
     assert find_runs(of_one_name, "abcd5", "b")[0].record == some_run("b", fingerprint="abcd5678-b")
-    of_one_name.put_experiment("f" * 32, "eeee", some_summary())
+    of_one_name.put_experiment("f" * 32, "eeee", some_plan())
     assert find_experiment(of_one_name, "eeee").fingerprint == "f" * 32, "a name comes first"
 
 
 def test_an_interrupted_run_does_not_hide_the_finished_one(of_one_name):
     interrupted = "1" * 32
     planned = {"methods": dict.fromkeys("abcd", ""), "runs": dict.fromkeys("abcd", 1)}
-    put_experiment(of_one_name, interrupted, "mine", some_summary(**planned), [some_run("a", fingerprint="1-a")])
+    put_experiment(of_one_name, interrupted, "mine", some_plan(**planned), [some_run("a", fingerprint="1-a")])
     shown = find_experiments(of_one_name, ["mine"])
     assert [one.fingerprint for one in shown] == [IDENTITIES[2]]
     assert of_one_name.latest_experiments() == {"mine": IDENTITIES[2]}

@@ -5,11 +5,10 @@ import pytest
 from reproduce.outputs.page import page_or_reason
 from reproduce.storage import open_store, storage_paths
 from results.findings.experiment import answer_of
-from results.records.artifacts import figure_data_path
 from results.records.records import TestCurve
 from results.records.trials import Trial
 from results.store.experiment_results import MeasuredExperiment
-from tests.support.sample_records import some_run, some_summary
+from tests.support.sample_records import some_plan, some_run
 
 FINGERPRINT = "e" * 32
 
@@ -19,7 +18,7 @@ def where(tmp_path):
     """A store with an experiment of one method with two runs."""
     where = storage_paths(str(tmp_path / "store.sqlite"))
     store = open_store(where)
-    store.put_experiment(FINGERPRINT, "tiny", some_summary(methods={"triplet": "Triplet"}, trials=0))
+    store.put_experiment(FINGERPRINT, "tiny", some_plan(methods={"triplet": "Triplet"}, trials=0))
     for number in range(2):
         store.put_run(run := some_run("triplet", number, 0.5 + number / 100))
         store.enlist(FINGERPRINT, "triplet", run)
@@ -46,27 +45,23 @@ def test_a_page_is_drawn_again_when_something_has_changed(where, monkeypatch):
     assert (said_of(where), drawn) == (said_of(where), [])
     (figures / "intervals.png").unlink()
     said_of(where)
-    store.put_experiment(FINGERPRINT, "tiny", some_summary(methods={"triplet": "Triplet Margin"}, trials=0))
+    store.put_experiment(FINGERPRINT, "tiny", some_plan(methods={"triplet": "Triplet Margin"}, trials=0))
     said_of(where)
     assert drawn == ["again"] * 2
 
 
-@pytest.mark.parametrize("change", ["run", "summary", "figure data", "trial", "test curve"])
+@pytest.mark.parametrize("change", ["run", "plan", "trial", "test curve"])
 def test_the_state_of_an_experiment_changes_with_everything_that_its_page_shows(where, change):
     store = open_store(where)
     before = store.state_of(FINGERPRINT)
     store.put_run(run := some_run("triplet", 7, 0.9))
-    store.put_experiment("f" * 32, "other", some_summary(methods={"triplet": "Triplet"}))
+    store.put_experiment("f" * 32, "other", some_plan(methods={"triplet": "Triplet"}))
     store.enlist("f" * 32, "triplet", run)
     assert store.state_of(FINGERPRINT) == before, "what others have does not count"
     if change == "run":
         store.enlist(FINGERPRINT, "triplet", run)
-    elif change == "summary":
-        store.put_experiment(FINGERPRINT, "tiny", some_summary(methods={"triplet": "Triplet"}, trials=1))
-    elif change == "figure data":
-        file = figure_data_path(store.artifacts, some_run("triplet", 0, 0.5).fingerprint)
-        file.parent.mkdir(parents=True)
-        file.touch()
+    elif change == "plan":
+        store.put_experiment(FINGERPRINT, "tiny", some_plan(methods={"triplet": "Triplet"}, trials=1))
     elif change == "trial":
         store.searches.enlist(FINGERPRINT, {"triplet": [("s", {})]})
         store.searches.put_trial("s", Trial(number=0, setting={}))

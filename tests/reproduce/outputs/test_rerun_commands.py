@@ -6,12 +6,12 @@ from results.spec.experiment_spec import Experiment
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.experiment_files import load_experiment
 from tests.support.sample_page import measured as sample
-from tests.support.sample_records import some_run, some_summary
+from tests.support.sample_records import some_plan, some_run
 
 
 def again(name, settings, *records):
-    summary = some_summary(settings=settings)
-    return [command.text for command in rerun_commands(name, MeasuredExperiment(summary, records))]
+    plan = some_plan(settings=settings)
+    return [command.text for command in rerun_commands(name, MeasuredExperiment(plan, records))]
 
 
 def test_the_commands_of_an_unchanged_suite_file_name_it():
@@ -23,7 +23,7 @@ def test_the_commands_of_an_unchanged_suite_file_name_it():
 
 
 def test_an_experiment_without_a_suite_file_is_written_out():
-    settings = {**sample("quickstart").summary.experiment.without_folder(), "title": "Mine: $(x)"}
+    settings = {**sample("quickstart").plan.experiment.without_folder(), "title": "Mine: $(x)"}
     unclean = some_run().provenance.model_copy(update={"tree_dirty": True})
     commands = again("my own", settings, some_run(provenance=unclean))
     assert read_yaml(commands[0])["title"] == "Mine: $(x)"

@@ -7,15 +7,15 @@ import pytest
 from reproduce.outputs.page import write_page
 from reproduce.storage import latest_name, link_latest, open_store, own_name, storage_paths
 from results.store.store import Store
-from tests.support.sample_records import put_experiment, some_run, some_summary
+from tests.support.sample_records import put_experiment, some_plan, some_run
 
 FIRST, SECOND = "1" * 32, "2" * 32
 
 
 def put(store, fingerprint, *methods):
-    summary = some_summary(methods={key: key.title() for key in methods}, trials=0)
+    plan = some_plan(methods={key: key.title() for key in methods}, trials=0)
     runs = [some_run(method, fingerprint=f"{method}-{number}") for number, method in enumerate(methods)]
-    put_experiment(store, fingerprint, "tiny", summary, runs)
+    put_experiment(store, fingerprint, "tiny", plan, runs)
 
 
 def test_pages_of_one_name_stay_and_the_name_leads_to_the_latest(tmp_path):
@@ -35,7 +35,7 @@ def test_pages_of_one_name_stay_and_the_name_leads_to_the_latest(tmp_path):
 def test_names_fit_into_file_names_with_identity_and_suffix(tmp_path, name):
     store = Store(tmp_path / "store.sqlite", tmp_path)
     for fingerprint in (FIRST, SECOND):
-        store.put_experiment(fingerprint, name, some_summary())
+        store.put_experiment(fingerprint, name, some_plan())
         target = tmp_path / f"{own_name(name, fingerprint)}.tex"
         assert target.stem.endswith(f"-{fingerprint[:12]}")
         target.write_text(fingerprint)
@@ -45,7 +45,7 @@ def test_names_fit_into_file_names_with_identity_and_suffix(tmp_path, name):
 
 def test_what_is_no_link_is_left_as_it_is(tmp_path, monkeypatch):
     store = Store(tmp_path / "store.sqlite", tmp_path)
-    store.put_experiment(FIRST, "tiny", some_summary())
+    store.put_experiment(FIRST, "tiny", some_plan())
     page = tmp_path / own_name("tiny", FIRST)
     page.mkdir()
     (tmp_path / "tiny").mkdir()

@@ -19,7 +19,7 @@ def test_fourteen_losses_took_what_is_expected(tmp_path):
     store = open_store(unpack_store(FOLDER / "reality_check_glyphs.zip", tmp_path))
     start, *_ = store.starts()
     took = math.fsum(one.wall_time for one in store.trainings())
-    methods = list(start.summary.rows)
+    methods = list(start.plan.rows)
     experiment = load_experiment("reality_check/glyphs", {"methods": methods})
     session = open_session("glyphs", experiment, storage_paths(str(tmp_path / "none.sqlite")), outline=True)
     rows = rows_left(session.studies(), PROTOCOLS["mlrc"], None, session.fingerprint, rate_of_records())

@@ -10,7 +10,7 @@ from results.findings.experiment import answer_of
 from results.spec.plan import Plan
 from results.store.experiment_results import MeasuredExperiment
 from results.store.store import Store
-from tests.support.sample_records import put_experiment, some_run, some_summary
+from tests.support.sample_records import put_experiment, some_plan, some_run
 
 DATA = "d" * 32
 
@@ -18,24 +18,22 @@ DATA = "d" * 32
 def planned(searches=1, runs=2, **settings) -> Plan:
     search = {"trials": 3, "searches": searches}
     settings = {"search": search, "reproductions": runs, **settings}
-    return some_summary(methods={"a": "A"}, runs={"a": searches * runs}, settings=settings)
+    return some_plan(methods={"a": "A"}, runs={"a": searches * runs}, settings=settings)
 
 
 @pytest.fixture
 def seen(tmp_path):
     store = Store(f"sqlite:///{tmp_path}/store.sqlite", tmp_path)
 
-    def key_of(summary, name):
-        return summary.experiment.fingerprint(name, DATA)
+    def key_of(plan, name):
+        return plan.experiment.fingerprint(name, DATA)
 
     def after(asked, *before, missing=0, name="mine"):
         """What is seen by a start of an experiment after others were run."""
-        for number, summary in enumerate(before):
-            key = key_of(summary, name)
-            runs = [
-                some_run("a", run, fingerprint=f"{number}-{run}") for run in range(summary.rows["a"].runs - missing)
-            ]
-            put_experiment(store, key, name, summary, runs)
+        for number, plan in enumerate(before):
+            key = key_of(plan, name)
+            runs = [some_run("a", run, fingerprint=f"{number}-{run}") for run in range(plan.rows["a"].runs - missing)]
+            put_experiment(store, key, name, plan, runs)
         setup = SimpleNamespace(dataset=SimpleNamespace(fingerprint=DATA))
         session = SimpleNamespace(
             store=store, name="mine", experiment=asked.experiment, setup=setup, fingerprint=key_of(asked, "mine")
@@ -55,7 +53,7 @@ def test_what_is_shown_after_a_round_has_as_many_searches_of_each_method(capsys)
     methods = {"a": "A", "b": "B"}
     settings = {"search": {"trials": 3, "searches": 3}, "reproductions": 1}
     runs = [some_run(key, 0, 0.5, search=number) for key, done in (("a", 3), ("b", 2)) for number in range(done)]
-    measured = MeasuredExperiment(some_summary(methods=methods, settings=settings), tuple(runs))
+    measured = MeasuredExperiment(some_plan(methods=methods, settings=settings), tuple(runs))
     show_interim(answer_of(after_searches(measured, 2)), 2)
     said = capsys.readouterr().out
     assert said.startswith("After 2 of 3 searches of each method:")

@@ -26,7 +26,7 @@ from results.spec.range import Range
 from results.spec.search_settings import SamplerSettings
 from results.store.store import Store
 from tests.support.labs import Observer, reproduction, run_lab, trainings
-from tests.support.sample_records import invented_run, some_result, some_summary
+from tests.support.sample_records import invented_run, some_plan, some_result
 from tests.support.small_setup import COSFACE, TRIPLET, small_setup
 from tests.support.studies import study_of
 
@@ -351,7 +351,7 @@ def test_a_run_is_listed_under_its_experiment_as_soon_as_it_is_tested(setup, sto
             if isinstance(job, EvaluateJob):
                 listed.append(len(store.experiment_runs("experiment")))
 
-    store.put_experiment("experiment", "name", some_summary())
+    store.put_experiment("experiment", "name", some_plan())
     lab = SharedLab(store, InventingExecutor(workers=1), [Reader()], "experiment")
     run_lab(lab, setup, {"triplet": reproduction(setup), "cosface": reproduction(setup, COSFACE)})
     assert listed == [1, 2]

@@ -213,10 +213,10 @@ def test_printed_scores_of_a_card_become_a_note_of_the_tables(tmp_path, where):
     card, _ = write_method("own", tmp_path, "proxy")
     card.write_text(card.read_text() + "printed: {glyphs: {precision_at_1: 65.9}, cub200: {map_at_r: 20.0}}\n")
     opened = open_session("quickstart", quickstart(methods=["contrastive", str(card)]), where)
-    summary = opened.plan
-    assert summary.rows["own"].printed == {"precision_at_1": 65.9}
+    plan = opened.plan
+    assert plan.rows["own"].printed == {"precision_at_1": 65.9}
     (found,) = [
-        one for one in answer_of(MeasuredExperiment(summary, (some_run("own"),))).findings if "Printed" in one.text
+        one for one in answer_of(MeasuredExperiment(plan, (some_run("own"),))).findings if "Printed" in one.text
     ]
     assert found.text == "Printed by the methods' sources: Own P@1 65.9."
     assert "printed" not in open_session("quickstart", quickstart(), where).plan.model_dump()

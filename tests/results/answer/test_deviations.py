@@ -43,7 +43,7 @@ def test_the_first_trials_of_a_longer_search_vary_at_least_as_much():
 
 
 def experiment(of=GLYPHS, **search):
-    given = of.summary.experiment
+    given = of.plan.experiment
     return given.model_copy(update={"search": given.search.model_copy(update={"searches": 1, **search})})
 
 

@@ -86,12 +86,12 @@ def test_where_classes_are_the_smaller_sample_it_is_said_with_the_claims_that_ot
 def test_claims_that_other_classes_may_not_show_are_named():
     clear = searched(a=(30.0, 30.1, 30.2), b=(29.0, 29.1, 29.2))
     records = [with_classes(run) for run in clear.measured.records]
-    found = answer_of(MeasuredExperiment(clear.measured.summary, tuple(records)))
+    found = answer_of(MeasuredExperiment(clear.measured.plan, tuple(records)))
     (finding,) = said_of_classes(found)
     assert finding.text.endswith(" for 1 of 1 pair. Other classes may not show 1 of 1 claim.")
     assert " With the interval over classes: A over B 1.0 ± " in finding.detail
     without = [run.model_copy(update={"class_scores": None}) for run in records]
-    plain = answer_of(MeasuredExperiment(clear.measured.summary, (*without[:1], *records[1:])))
+    plain = answer_of(MeasuredExperiment(clear.measured.plan, (*without[:1], *records[1:])))
     assert plain.pairs[0].over_classes is None
     assert said_of_classes(plain) == []
 

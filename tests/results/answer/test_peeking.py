@@ -10,7 +10,11 @@ from results.findings.experiment import answer_of
 from results.records import records
 from results.records.records import Scores
 from results.store.experiment_results import MeasuredExperiment
-from tests.support.sample_records import changed_run, some_result, some_run, some_summary
+from tests.support.sample_records import changed_run, some_plan, some_result, some_run
+
+
+def peeked(measured, **how):
+    return peeking(answer_of(measured), measured, **how)
 
 
 def curve_of(name, points):
@@ -34,7 +38,7 @@ def world(runs, best_iteration=200):
         for spec, points in zip(record.specs, folds, strict=True):
             trainings[spec.fingerprint] = result_of(spec, best_iteration)
             curves[spec.fingerprint] = curve_of(spec.fingerprint, points)
-    return MeasuredExperiment(some_summary(), tuple(kept), trainings, curves)
+    return MeasuredExperiment(some_plan(), tuple(kept), trainings, curves)
 
 
 def result_of(spec, best_iteration):
@@ -50,7 +54,7 @@ FALLING = [(0, 0.9), (100, 0.5), (200, 0.4), (300, 0.3)]
 
 
 def test_gains_by_hand():
-    (found,) = peeking(answer_of(world([[RISING, FALLING], [RISING, RISING], [FALLING, FALLING]])))
+    (found,) = peeked(world([[RISING, FALLING], [RISING, RISING], [FALLING, FALLING]]))
     assert (found.method, found.n, found.left_out) == ("triplet", 3, 0)
     assert found.honest.mean == pytest.approx(0.4)
     # The untrained network's 0.9 is no trained checkpoint.
@@ -62,15 +66,15 @@ def test_gains_by_hand():
 
 
 def test_another_metric_peeks_at_itself():
-    (found,) = peeking(answer_of(world([[RISING, FALLING]] * 2)), metric="precision_at_1")
+    (found,) = peeked(world([[RISING, FALLING]] * 2), metric="precision_at_1")
     assert found.honest.mean == pytest.approx(0.6)
     assert found.peeked.mean == pytest.approx(0.7)
     with pytest.raises(ValueError, match="not nmi"):
-        peeking(answer_of(world([])), metric="nmi")
+        peeked(world([]), metric="nmi")
 
 
 def test_the_untrained_network_counts_where_it_is_the_model():
-    (found,) = peeking(answer_of(world([[[(0, 0.7)]], [[(0, 0.8)]]], best_iteration=0)))
+    (found,) = peeked(world([[[(0, 0.7)]], [[(0, 0.8)]]], best_iteration=0))
     assert found.gain.mean == 0.0
     assert found.honest.mean == pytest.approx(0.75)
 
@@ -80,7 +84,7 @@ def test_the_honest_score_of_a_diverged_training_is_that_of_its_checkpoint_befor
     diverged = {"stopped_by": "nan", "reason": "loss not finite at iteration 301", "iterations": 301}
     for name, result in measured.trainings.items():
         measured.trainings[name] = result.model_copy(update=diverged)
-    (found,) = peeking(answer_of(measured))
+    (found,) = peeked(measured)
     assert (found.honest.mean, found.peeked.mean, found.gain.mean) == (0.5, 0.5, 0.0)
 
 
@@ -90,20 +94,20 @@ def test_runs_that_were_not_tested_all_along_are_left_out():
     del measured.test_curves[names[1][1]]
     del measured.trainings[names[2][0]]
     measured.test_curves[names[3][0]] = curve_of(names[3][0], RISING[:2])
-    (found,) = peeking(answer_of(measured))
+    (found,) = peeked(measured)
     assert (found.n, found.left_out) == (1, 3)
     assert found.gain.mean == pytest.approx(0.15)
     assert found.gain.half_width is None
-    assert peeking(answer_of(MeasuredExperiment(some_summary(), measured.records))) == []
+    assert peeked(MeasuredExperiment(some_plan(), measured.records)) == []
 
 
 def test_a_gain_that_is_zero_because_all_trainings_were_cut_off_is_known():
-    (rising,) = peeking(answer_of(world([[RISING[:3], RISING[:3]]])))
+    (rising,) = peeked(world([[RISING[:3], RISING[:3]]]))
     assert (rising.cut_off, rising.gain.mean, rising.nothing_to_choose) == (True, 0.0, True)
     # A peak of the test scores before the end is a gain also of a training that was cut off.
-    (falling,) = peeking(answer_of(world([[RISING[:3], FALLING[:3]]])))
+    (falling,) = peeked(world([[RISING[:3], FALLING[:3]]]))
     assert (falling.cut_off, falling.nothing_to_choose) == (True, False)
-    (stopped,) = peeking(answer_of(world([[RISING[:2]]], best_iteration=100)))
+    (stopped,) = peeked(world([[RISING[:2]]], best_iteration=100))
     assert (stopped.cut_off, stopped.gain.mean, stopped.nothing_to_choose) == (False, 0.0, False)
 
 
@@ -118,5 +122,5 @@ def test_methods_come_in_their_order():
             spec.fingerprint, [(p.iteration, p.scores.map_at_r) for p in curves[old].points]
         )
     changed = replace(measured, records=(measured.records[0], renamed), trainings=trainings, test_curves=curves)
-    found = peeking(answer_of(changed))
+    found = peeked(changed)
     assert [one.method for one in found] == ["triplet", "margin"]

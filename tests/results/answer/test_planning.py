@@ -57,7 +57,7 @@ def test_a_budget_of_one_search_is_that_of_the_nearest_record():
     sees = detectable(found.question, 21, found)
     assert sees.source.endswith("search_variance_birds_subset.json.xz")
     assert sees.one_more < sees.smallest
-    unknown = detectable(planned_question(searched({"a": []}, searches=1, trials=3).summary.experiment), 2)
+    unknown = detectable(planned_question(searched({"a": []}, searches=1, trials=3).plan.experiment), 2)
     assert (unknown.deviation, unknown.smallest, unknown.needed) == (None, None, None)
 
 

@@ -8,7 +8,7 @@ from results.spec.method import BATCHES, LOSS_LR
 from results.spec.plan import Recipe
 from results.spec.range import Range
 from tests.support.page_material import MLRC, searched
-from tests.support.sample_records import some_summary
+from tests.support.sample_records import some_plan
 
 PROXIES = Recipe(samples_per_class=1, parameters="proxies", loss_lr=0.01, searched=(LOSS_LR, "loss.scale"))
 PAIRS = Recipe(samples_per_class=4, searched=("loss.margin",))
@@ -16,8 +16,8 @@ PAIRS = Recipe(samples_per_class=4, searched=("loss.margin",))
 
 def found(*others: Recipe, **changes: object) -> list[str]:
     rows = {"mine": PROXIES.model_copy(update=changes), **{f"other_{n}": one for n, one in enumerate(others)}}
-    summary = some_summary(methods={key: key.capitalize() for key in rows}, recipes=rows)
-    return [finding.sentences for finding in handicaps(summary)]
+    plan = some_plan(methods={key: key.capitalize() for key in rows}, recipes=rows)
+    return [finding.sentences for finding in handicaps(plan)]
 
 
 RATES = "Learning rates of a loss's own parameters that are not searched: Mine "
@@ -54,16 +54,16 @@ def test_ranges_of_rates_are_named_where_they_differ() -> None:
     rows = {"mine": PROXIES, "a": PROXIES, "b": PROXIES, "pairs": PAIRS, "mine_default": PROXIES}
     wide, narrow = ({LOSS_LR: Range(scale="log", low=low, high=1.0)} for low in (1e-6, 1e-5))
     common = {"methods": {key: key.upper() for key in rows}, "recipes": rows, "defaults": {"mine_default": "mine"}}
-    assert list(handicaps(some_summary(ranges={"mine": wide, "a": wide, "mine_default": narrow}, **common))) == []
-    (finding,) = handicaps(some_summary(ranges={"mine": wide, "a": narrow, "b": wide}, **common))
+    assert list(handicaps(some_plan(ranges={"mine": wide, "a": wide, "mine_default": narrow}, **common))) == []
+    (finding,) = handicaps(some_plan(ranges={"mine": wide, "a": narrow, "b": wide}, **common))
     said = "are searched in 2 ranges: 1e-06 to 1 for MINE and B; 1e-05 to 1 for A."
     assert finding.text == f"Learning rates of a loss's own parameters {said}"
 
 
 def test_rows_that_are_not_compared_do_not_count() -> None:
     rows = {"mine": PROXIES.model_copy(update={"samples_per_class": 4}), "mine_default": PROXIES}
-    summary = some_summary(methods=dict.fromkeys(rows, "M"), recipes=rows, defaults={"mine_default": "mine"})
-    assert list(handicaps(summary)) == []
+    plan = some_plan(methods=dict.fromkeys(rows, "M"), recipes=rows, defaults={"mine_default": "mine"})
+    assert list(handicaps(plan)) == []
 
 
 def test_a_recipe_in_words_says_what_is_searched_and_what_is_fixed() -> None:
@@ -102,7 +102,8 @@ def test_the_reading_decides_and_verdicts_depend_on_it():
         "The reading of pfml decides 20.0 points: its 2 readings have 11.0 to 31.0 %, 3 other rows 6.0 to 41.0 %. "
         "Of 1 pair of readings 1 differ. The verdict against A depends on the reading."
     ]
-    notes = {row.key: row.cells[6].note for row in table_of(answer_of(measured)).rows}
+    table = table_of(answer_of(measured))
+    notes = {row.key: table.row(row.key)["concatenated MAP@R"].note for row in table.rows}
     assert notes["by_sum"] == "rank 2, readings 11.0 to 31.0"
     assert notes["by_mean"] == "rank 4, readings 11.0 to 31.0"
     assert notes["ablated"] == "rank 5"

@@ -19,7 +19,7 @@ from tests.support.experiment_files import load_experiment
 from tests.support.measured_experiment import measured, specs_of, with_trainings
 from tests.support.page_material import A, B, material, replace_run, searched, values
 from tests.support.published_world import MLRC, PAPER, experiment, runs_of
-from tests.support.sample_records import changed_run, some_provenance, some_result, some_run, some_summary
+from tests.support.sample_records import changed_run, some_plan, some_provenance, some_result, some_run
 
 
 def texts(world, level=None, where=None):
@@ -28,7 +28,7 @@ def texts(world, level=None, where=None):
 
 def with_settings(world, overrides):
     settings = load_experiment("quickstart", overrides)
-    return replace(world, summary=world.summary.model_copy(update={"experiment": settings}))
+    return replace(world, plan=world.plan.model_copy(update={"experiment": settings}))
 
 
 def given(**runs):
@@ -85,15 +85,13 @@ def test_a_method_below_the_untrained_trunk_is_named_and_features_are_no_trunk()
     world = given(untrained=A, b=B)
     assert "B has no higher mean than the untrained trunk." in texts(world, "warning")
     settings = {"dataset": {"name": FEATURES}, "trunk": {"name": NO_TRUNK, "weights": NO_TRUNK}}
-    features = some_summary(settings, methods=world.summary.titles)
-    on_features = replace(world, summary=features)
+    features = some_plan(settings, methods=world.plan.titles)
+    on_features = replace(world, plan=features)
     assert "B has no higher mean than the features as given." in texts(on_features)
 
 
 def test_a_look_before_more_was_asked_for_is_a_warning():
-    looked = replace(
-        measured(), summary=measured().summary.model_copy(update={"interim_looks": ("2 searches", "3 runs")})
-    )
+    looked = replace(measured(), plan=measured().plan.model_copy(update={"interim_looks": ("2 searches", "3 runs")}))
     assert "Searches or runs were added after results were known (2 searches and 3 runs)." in texts(looked, "warning")
 
 
@@ -102,7 +100,7 @@ def test_a_part_of_the_data_and_equal_runs_are_named():
     assert "A part of the dataset: 100 classes of cub200." in found
     assert "Untrained trunk: one run, because every further run would be equal." in found
     data = ExperimentData(fingerprint="d", samples=9, classes=8, left_out=("1 image", "2 classes"), equal_files="2 x")
-    world = replace(measured(), summary=measured().summary.model_copy(update={"data": data}))
+    world = replace(measured(), plan=measured().plan.model_copy(update={"data": data}))
     assert texts(world, where="data") == ["Left out of the data: 1 image; 2 classes.", "The data have 2 x."]
 
 
@@ -152,8 +150,8 @@ def test_settings_at_the_end_of_a_range_are_named_and_those_of_few_searches_coun
         ]
         ranges = {"triplet": {"loss.margin": Range(scale="log", low=0.1, high=10.0)}}
         repeated = {"search": {"trials": 2, "searches": len(settings)}}
-        summary = some_summary(repeated, methods={"triplet": "T"}, ranges=ranges)
-        return [text for text in texts(MeasuredExperiment(summary, tuple(runs)), "warning") if "range" in text]
+        plan = some_plan(repeated, methods={"triplet": "T"}, ranges=ranges)
+        return [text for text in texts(MeasuredExperiment(plan, tuple(runs)), "warning") if "range" in text]
 
     assert world([0.1, 0.1]) == ["Settings at an end of their range: T: loss.margin 0.1 (lowest in 2 of 2 searches)."]
     assert world([0.1, 0.5]) == ["Settings at an end of their range: 1 in no more than half of the searches."]

@@ -13,7 +13,7 @@ from results.records.records import CurvePoint
 from results.spec.range import Range
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.measured_experiment import measured, specs_of, with_trainings
-from tests.support.sample_records import changed_plan, some_result, some_run, some_spec, some_summary
+from tests.support.sample_records import changed_plan, some_plan, some_result, some_run, some_spec
 from tests.support.sample_searches import searched
 
 
@@ -104,8 +104,8 @@ def experiment(*settings):
         for search, setting in enumerate(settings)
         for run in range(2)
     ]
-    summary = some_summary(methods={"untrained": "U", "triplet": "T"}, ranges={"triplet": RANGES})
-    return MeasuredExperiment(summary, (*runs, some_run("untrained", hyperparameters={})))
+    plan = some_plan(methods={"untrained": "U", "triplet": "T"}, ranges={"triplet": RANGES})
+    return MeasuredExperiment(plan, (*runs, some_run("untrained", hyperparameters={})))
 
 
 def test_searches_that_repeat_one_another_are_named():
@@ -154,7 +154,7 @@ def test_tuning_is_compared_with_the_defaults_of_each_method():
     world = searched(values)
     runs = {"a": 6, "b": 6, "a_default": 2, "b_default": 2}
     defaults = {"a_default": "a", "b_default": "b"}
-    world = replace(world, summary=changed_plan(world.summary, runs=runs, defaults=defaults))
+    world = replace(world, plan=changed_plan(world.plan, runs=runs, defaults=defaults))
     answer = answer_of(world)
     first, second = answer.gains
     assert (first.difference, second.difference) == pytest.approx((0.1, 0))
@@ -163,16 +163,16 @@ def test_tuning_is_compared_with_the_defaults_of_each_method():
     assert "Searches whose setting is below the card's own: B 1 of 3." in [one.text for one in answer.findings]
     assert [(pair.a, pair.b) for pair in answer.pairs] == [("a", "b")]
     few = searched({**values, "a_default": [[0.1]], "b_default": [[0.1]]})
-    few = replace(few, summary=changed_plan(world.summary, runs={**runs, "a_default": 1, "b_default": 1}))
+    few = replace(few, plan=changed_plan(world.plan, runs={**runs, "a_default": 1, "b_default": 1}))
     assert "What tuning gained is not known." in [one.text for one in answer_of(few).findings]
 
 
 @pytest.mark.parametrize("data", ["glyphs", "handwriting"])
 def test_what_tuning_bought_on_the_kept_records_is_what_the_docs_say(data):
     tuned, default = (MeasuredExperiment.kept(f"{name}_{data}") for name in ("search_variance", "defaults"))
-    assert tuned.summary.experiment.conditions == default.summary.experiment.conditions
+    assert tuned.plan.experiment.conditions == default.plan.experiment.conditions
     page = (Path(__file__).parents[3] / "docs" / "comparisons.md").read_text(encoding="utf-8")
-    rows = {key: key for key in default.summary.titles}
+    rows = {key: key for key in default.plan.titles}
     found = gains_over(answer_of(tuned).values, answer_of(default).values, rows)
     assert len(found) == 8
     for gain in found:

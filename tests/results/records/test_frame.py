@@ -2,11 +2,11 @@
 
 from results.records.frame import scores_of
 from results.store.experiment_results import MeasuredExperiment
-from tests.support.sample_records import scores, some_run, some_summary
+from tests.support.sample_records import scores, some_plan, some_run
 
 
 def experiment(*records):
-    return MeasuredExperiment(some_summary(title="Mine"), records)
+    return MeasuredExperiment(some_plan(title="Mine"), records)
 
 
 def test_a_run_has_every_value_once():

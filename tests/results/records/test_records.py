@@ -4,15 +4,12 @@ import json
 import math
 from collections.abc import Iterator
 
-import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from results.records.artifacts import FigureData, figure_data_path
 from results.records.records import Event, RunRecord, mean_scores, run_fingerprint
 from results.records.trials import Trial
 from results.values import Record, canonical_json, derive_seed, fingerprint_of
-from tests.support.page_material import figure_data
 from tests.support.sample_records import scores, some_result, some_run, some_spec
 
 SPEC = some_spec()
@@ -126,11 +123,3 @@ def test_a_run_is_named_by_its_metrics_in_any_order_and_by_what_chose_its_epochs
     assert run_fingerprint(("a", "b"), ("nmi", "recall@2")) == run_fingerprint(("a", "b"), ("recall@2", "nmi"))
     names = {plain, run_fingerprint(("a", "b"), ("nmi",)), run_fingerprint(("a", "b"), (), ("c", "d"))}
     assert len({*names, run_fingerprint(("a", "b"), (), ("d", "c"))}) == 4
-
-
-def test_an_exhibit_is_read_as_it_was_saved(tmp_path):
-    path = figure_data_path(tmp_path, "abc")
-    figure_data().save(path)
-    loaded = FigureData.load(path)
-    for name, value in vars(figure_data()).items():
-        np.testing.assert_array_equal(getattr(loaded, name), value)

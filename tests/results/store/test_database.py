@@ -139,13 +139,13 @@ FILL = """
 import sys, threading
 from pathlib import Path
 from results.store.store import Store
-from tests.support.sample_records import some_result, some_run, some_spec, some_summary
+from tests.support.sample_records import some_result, some_run, some_spec, some_plan
 def fill():
     store = Store(Path(sys.argv[1]), Path())
     for number in range(10):
         spec, run = some_spec(seed=number), some_run("triplet", number)
         store.put_fold(some_result(spec))
-        store.put_experiment("x", "quickstart", some_summary())
+        store.put_experiment("x", "quickstart", some_plan())
         store.put_run(run)
         store.enlist("x", "triplet", run)
         assert store.fold_result(spec.fingerprint) == some_result(spec)

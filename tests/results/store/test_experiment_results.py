@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from reports.tables.result_table import table_of
+from reports.tables.result_table import count_title, table_of
 from reproduce.outputs.tables import stored_experiments
 from results.findings.experiment import answer_of
 from results.records import records
@@ -15,7 +15,7 @@ from results.spec.plan import ExperimentData
 from results.store.experiment_results import FOLDER, MeasuredExperiment
 from results.store.store import Store
 from results.values import fingerprint_of
-from tests.support.sample_records import put_experiment, scores, some_result, some_run, some_spec, some_summary
+from tests.support.sample_records import put_experiment, scores, some_plan, some_result, some_run, some_spec
 
 NAMES = [path.name.removesuffix(".json.xz") for path in sorted(FOLDER.glob("*.json.xz"))]
 
@@ -23,24 +23,27 @@ NAMES = [path.name.removesuffix(".json.xz") for path in sorted(FOLDER.glob("*.js
 @pytest.mark.parametrize("name", NAMES)
 def test_kept_records_make_a_whole_table_and_say_where_they_come_from(name):
     measured = MeasuredExperiment.kept(name)
-    table = table_of(answer_of(measured))
-    assert [row.key for row in table.rows] == list(measured.summary.titles)
+    found = answer_of(measured)
+    table = table_of(found)
+    assert [row.key for row in table.rows] == list(measured.plan.titles)
     for row in table.rows:
-        values = [cell.value for cell in row.cells[1:]]
+        cells = table.row(row.key)
+        count = cells[count_title(found.question)]
+        values = [cells[column.title].value for column in table.columns if column.group]
         assert all(math.isfinite(value) and 0 < value <= 1 for value in values), row.key
-        searches, runs = measured.summary.experiment.search.searches, measured.summary.rows[row.key].runs
+        searches, runs = measured.plan.experiment.search.searches, measured.plan.rows[row.key].runs
         planned = searches if searches > 1 and row.key != "untrained" else runs
-        failed = re.match(r"(\d+) of (\d+) ", row.cells[0].written or "")
-        assert (row.cells[0].value, planned) == ((int(failed[1]), int(failed[2])) if failed else (planned, planned))
+        failed = re.match(r"(\d+) of (\d+) ", count.written or "")
+        assert (count.value, planned) == ((int(failed[1]), int(failed[2])) if failed else (planned, planned))
         # A pretrained trunk that is not trained is the same in every run and tested once.
-        assert runs in (1 if row.key == "untrained" else runs, searches * measured.summary.reproductions)
+        assert runs in (1 if row.key == "untrained" else runs, searches * measured.plan.reproductions)
     for record in measured.records:
         assert not record.provenance.tree_dirty
         assert len(record.provenance.commit) == 40
         # The protocol `standard` tests one training on all classes.
-        folds = measured.summary.experiment.folds if record.protocol == "mlrc" else 1
+        folds = measured.plan.experiment.folds if record.protocol == "mlrc" else 1
         assert len(record.specs) == folds
-        conditions = measured.summary.experiment.for_row(record.method).conditions
+        conditions = measured.plan.experiment.for_row(record.method).conditions
         assert {spec.conditions == conditions for spec in record.specs} == {True}
     assert MeasuredExperiment.from_json(measured.to_json()) == measured
 
@@ -54,8 +57,8 @@ def test_trainings_and_test_curves_can_be_carried(tmp_path):
     for spec in specs:
         store.put_fold(some_result(spec))
     store.put_test_curve(curve)
-    summary = some_summary(title="Quick", methods={"triplet": "Triplet"})
-    put_experiment(store, "x", "quickstart", summary)
+    plan = some_plan(title="Quick", methods={"triplet": "Triplet"})
+    put_experiment(store, "x", "quickstart", plan)
     studies = [(fingerprint_of({"search": search}), {"search": search}) for search in (0, 1)]
     store.searches.enlist("x", {"triplet": studies})
     for search, (study, _) in enumerate(studies):
@@ -72,7 +75,7 @@ def test_trainings_and_test_curves_can_be_carried(tmp_path):
     assert MeasuredExperiment.from_json(measured.to_json()) == measured
 
     plain = MeasuredExperiment.from_store(store, "x")
-    assert plain == MeasuredExperiment(summary, measured.records)
+    assert plain == MeasuredExperiment(plan, measured.records)
     assert json.loads(plain.to_json())["trainings"] == []
 
 
@@ -87,10 +90,10 @@ def test_methods_that_the_summary_does_not_name_are_left_out(tmp_path):
         store.put_run(run)
         store.enlist("x", method, run)
         titles[method] = method.capitalize()
-    store.put_experiment("x", "some", some_summary(methods=titles))
+    store.put_experiment("x", "some", some_plan(methods=titles))
     whole = MeasuredExperiment.from_store(store, "x", trainings=True)
     assert {record.method for record in whole.records} == set(titles)
-    store.put_experiment("x", "some", some_summary(methods={kept: "Kept"}))
+    store.put_experiment("x", "some", some_plan(methods={kept: "Kept"}))
     fewer = MeasuredExperiment.from_store(store, "x", trainings=True)
     assert {record.method for record in fewer.records} == {kept}
     assert fewer.records == tuple(record for record in whole.records if record.method == kept)
@@ -107,10 +110,10 @@ def test_methods_of_other_starts_with_the_same_settings_are_used_for_claims(tmp_
     starts = {"1": ("a", "b"), "2": ("a",), "3": ("a", "c"), "4": ("a", "z"), "5": ("a", "y")}
     for start, methods in starts.items():
         settings = {"methods": methods, "seed": int(start == "4")}
-        summary = some_summary(methods=dict.fromkeys(methods, ""), settings=settings)
-        summary = summary.model_copy(update={"data": data})
+        plan = some_plan(methods=dict.fromkeys(methods, ""), settings=settings)
+        plan = plan.model_copy(update={"data": data})
         runs = [some_run(method, fingerprint=f"{start}{method}") for method in methods]
-        put_experiment(store, start, "other" if start == "5" else "some", summary, runs)
+        put_experiment(store, start, "other" if start == "5" else "some", plan, runs)
     measured = MeasuredExperiment.from_store(store, "2")
     assert [record.fingerprint for record in measured.records] == [some_run("a", fingerprint="2a").fingerprint]
     found = [[record.fingerprint for record in one.measured.records] for one in stored_experiments(store)]

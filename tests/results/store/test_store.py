@@ -9,7 +9,7 @@ from results.records.records import EVALUATION_VERSION, ClassScores
 from results.spec.component import Component
 from results.spec.method import Method
 from results.store.store import Store, StoreError
-from tests.support.sample_records import scores, some_result, some_run, some_spec, some_summary
+from tests.support.sample_records import scores, some_plan, some_result, some_run, some_spec
 
 
 @pytest.fixture
@@ -99,24 +99,24 @@ def test_class_scores_have_a_row_per_class(store):
 
 def test_the_experiment_started_last_comes_first(store):
     for name in ("a", "b", "c", "a"):
-        store.put_experiment(f"fingerprint-{name}", name, some_summary(title=name))
-    store.put_experiment("another", "b", some_summary())
+        store.put_experiment(f"fingerprint-{name}", name, some_plan(title=name))
+    store.put_experiment("another", "b", some_plan())
     assert [start.name for start in store.starts()] == ["b", "a", "c", "b"]
     assert store.latest_experiments() == {"b": "another", "a": "fingerprint-a", "c": "fingerprint-c"}
 
 
 def test_a_clock_that_was_set_back_shows_no_older_experiment_as_the_latest(store):
-    store.put_experiment("a", "some", some_summary())
+    store.put_experiment("a", "some", some_plan())
     with store.database.writing() as connection:
         connection.execute("UPDATE experiments SET last_started = '2999-01-01T00:00:00.000000+00:00'")
     for name in "bab":
-        store.put_experiment(name, "some", some_summary())
+        store.put_experiment(name, "some", some_plan())
         assert store.latest_experiments() == {"some": name}
 
 
 def test_the_latest_start_of_an_experiment_says_its_methods(store):
-    store.put_experiment("x", "quickstart", some_summary(methods={"triplet": "Triplet"}))
-    store.put_experiment("x", "quickstart", some_summary(methods={"triplet": "Triplet", "cosface": "CosFace"}))
+    store.put_experiment("x", "quickstart", some_plan(methods={"triplet": "Triplet"}))
+    store.put_experiment("x", "quickstart", some_plan(methods={"triplet": "Triplet", "cosface": "CosFace"}))
     assert list(store.experiment("x").rows) == ["triplet", "cosface"]
     assert len(store.starts()) == 1
     with pytest.raises(StoreError, match="holds no experiment nowhere"):
@@ -124,8 +124,8 @@ def test_the_latest_start_of_an_experiment_says_its_methods(store):
 
 
 def test_an_experiments_runs_come_by_method_search_and_number(store):
-    store.put_experiment("x", "quickstart", some_summary())
-    store.put_experiment("y", "other", some_summary())
+    store.put_experiment("x", "quickstart", some_plan())
+    store.put_experiment("y", "other", some_plan())
     second = some_run("triplet", 0, search=1, fingerprint="of search 1")
     for run in (second, some_run("triplet", 1), some_run("triplet", 0), some_run("cosface", 0)):
         store.put_run(run)
@@ -136,7 +136,7 @@ def test_an_experiments_runs_come_by_method_search_and_number(store):
 
 
 def test_of_two_runs_with_one_place_the_later_counts(store):
-    store.put_experiment("x", "quickstart", some_summary())
+    store.put_experiment("x", "quickstart", some_plan())
     first, another = some_run("triplet", 0), some_run("triplet", 0, fingerprint="another", separated=0.7)
     for run in (first, first, another):
         store.put_run(run)
@@ -145,7 +145,7 @@ def test_of_two_runs_with_one_place_the_later_counts(store):
 
 
 def test_runs_of_a_study_that_the_experiment_no_longer_has_are_left_out(store):
-    store.put_experiment("x", "quickstart", some_summary())
+    store.put_experiment("x", "quickstart", some_plan())
     store.put_run(some_run(study="old"))
     for study in ("old", "new"):
         store.searches.enlist("x", {"triplet": [(study, {})]})
@@ -183,8 +183,8 @@ HASH = "0123456789abcdef"
 
 def test_a_run_has_a_row_for_each_of_its_experiments(store):
     summary = {"methods": {"triplet": "Triplet"}}
-    store.put_experiment("first", "glyphs", some_summary(title="Few trials", trials=5, **summary))
-    store.put_experiment("second", "other", some_summary({"search": {"trials": 9, "searches": 2}}, **summary))
+    store.put_experiment("first", "glyphs", some_plan(title="Few trials", trials=5, **summary))
+    store.put_experiment("second", "other", some_plan({"search": {"trials": 9, "searches": 2}}, **summary))
     spec = some_spec(method=Method(name="triplet", loss=Component(name=f"./mine.py:Mine (sha256 {HASH})")))
     store.put_fold(some_result(spec))
     runs = [some_run(run=number, fold_fingerprints=(f"training {number}",)) for number in range(3)]
