@@ -1,12 +1,12 @@
 """The scores of a run, which statistics and tables read, and the tables of a store for export."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
-from results.records.records import FoldResult, RunRecord, Scores, TestCurve
+from results.records.records import FoldResult, RunRecord, TestCurve
 from results.spec.component import SourceName
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.training_spec import sources_of_training
@@ -27,17 +27,18 @@ _RUN = ("fingerprint", *_PLACE, "seed", "dimensions", "wall_time", "steps")
 _SCORES = tuple(f"{kind}_{metric}" for kind in EMBEDDING_KINDS for metric in HEADLINE_METRICS)
 
 
-def scores_of(run: RunRecord) -> Iterator[tuple[str, str, float]]:
-    """Yield embeddings, metric and value of every score of a run.
+def scores_of(run: RunRecord) -> list[tuple[str, str, float]]:
+    """Return embeddings, metric and value of every score of a run.
 
     Besides `separated` and `concatenated`, the embeddings are `last_epoch` for scores after the last epoch, mean over
     folds. The metric `total_training_steps` has the iterations up to the end of a training, mean over the run's
     trainings, as in Table 3 of the Chance Constraints paper; it is the same for both kinds.
     """
-    yield from _measured(run)
+    found = _measured(run)
     if run.iterations is not None:
-        for kind in EMBEDDING_KINDS:
-            yield kind, "total_training_steps", run.iterations / len(run.fold_fingerprints)
+        steps = run.iterations / len(run.fold_fingerprints)
+        found += [(kind, "total_training_steps", steps) for kind in EMBEDDING_KINDS]
+    return found
 
 
 def scores(runs: Iterable[RunRecord]) -> pd.DataFrame:
@@ -45,22 +46,20 @@ def scores(runs: Iterable[RunRecord]) -> pd.DataFrame:
 
     The values are fractions of 1, as in `scores_of`.
     """
-    rows = [(run.dataset, run.method, run.search, run.run, *score) for run in runs for score in scores_of(run)]
+    places = [((run.dataset, run.method, run.search, run.run), run) for run in runs]
+    rows = [(*place, *score) for place, run in places for score in scores_of(run)]
     return pd.DataFrame(rows, columns=["dataset", "method", "search", "run", "embeddings", "metric", "value"])
 
 
-def _measured(run: RunRecord) -> Iterator[tuple[str, str, float]]:
+def _measured(run: RunRecord) -> list[tuple[str, str, float]]:
     """Embeddings, metric and value of everything that a test evaluation measured."""
-    for kind in EMBEDDING_KINDS:
-        yield from _headline(kind, getattr(run, kind))
-    for kind in EMBEDDING_KINDS:
-        yield from ((kind, metric, value) for metric, value in getattr(run, f"metrics_{kind}").items())
+    headline = {"separated": run.separated, "concatenated": run.concatenated}
+    further = {"separated": run.metrics_separated, "concatenated": run.metrics_concatenated}
+    found = [(kind, metric, getattr(own, metric)) for kind, own in headline.items() for metric in HEADLINE_METRICS]
+    found += [(kind, metric, value) for kind, own in further.items() for metric, value in own.items()]
     if run.last_epoch is not None:
-        yield from _headline("last_epoch", run.last_epoch)
-
-
-def _headline(kind: str, scores: Scores) -> Iterator[tuple[str, str, float]]:
-    yield from ((kind, metric, getattr(scores, metric)) for metric in HEADLINE_METRICS)
+        found += [("last_epoch", metric, getattr(run.last_epoch, metric)) for metric in HEADLINE_METRICS]
+    return found
 
 
 def _numbers(run: RunRecord) -> dict[str, int]:
@@ -115,9 +114,10 @@ def class_scores_table(records: Iterable[RunRecord]) -> pd.DataFrame:
             continue
         run = {name: getattr(record, name) for name in ("fingerprint", *_PLACE)} | _numbers(record)
         for rank, queries in enumerate(classes.queries):
-            scores = [*_headline("separated", classes.separated[rank])]
-            scores += _headline("concatenated", classes.concatenated[rank])
-            named = {f"{kind}_{metric}": value for kind, metric, value in scores}
+            scores = {kind: getattr(classes, kind)[rank] for kind in EMBEDDING_KINDS}
+            named = {
+                f"{kind}_{metric}": getattr(scores[kind], metric) for kind in scores for metric in HEADLINE_METRICS
+            }
             rows.append({**run, "class_rank": rank, "queries": queries, **named})
     return pd.DataFrame(rows, columns=["fingerprint", *_PLACE, "class_rank", "queries", *_SCORES])
 
