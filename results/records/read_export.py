@@ -96,8 +96,8 @@ def _fill_runs(places: pd.DataFrame, asked: pd.Series) -> tuple[str, ...]:
             places.loc[rows.index, "search"] = "1"
             if several:
                 said.append(
-                    f"{method} names no search, so its {counted(len(rows), 'run')} count as those of one; fill in "
-                    "search if they are of several."
+                    f"{method} names no search: {counted(len(rows), 'run')} of one, until its column search names "
+                    "several."
                 )
     return tuple(said)
 

@@ -139,7 +139,7 @@ def test_own_rows_without_a_search_are_runs_of_one_search_beside_several():
     found = only(audit(pd.concat([table, mine], ignore_index=True)))
     assert found.question.methods["mine"].searches == 1
     assert found.pair(found.question.compare, "mine").untested == "single runs"
-    assert any(text.startswith("mine names no search, so its 6 runs count as those of one;") for text in texts(found))
+    assert any(text.startswith("mine names no search: 6 runs of one, ") for text in texts(found))
     assert found.claims == only(audit(table)).claims
     for empty in ({"reproduce_question": "", "reproduce_planned": ""}, {}):
         alone = table.assign(**empty) if empty else table.drop(columns=["reproduce_question", "reproduce_planned"])
