@@ -85,8 +85,8 @@ def answer_frame(frame: pd.DataFrame, question: Question) -> ScoresAnswer:
     methods = len(question.compared)
     if question.compare == "all" and family("all", methods) > MOST_PAIRS:
         raise ValueError(
-            f"{counted(family('all', methods), 'pair')} of {counted(methods, 'method')}: more than {MOST_PAIRS:,} are not "
-            "compared; compare each with the best (compare best), or with one by its name"
+            f"{counted(family('all', methods), 'pair')} of {counted(methods, 'method')}: more than {MOST_PAIRS:,} are "
+            "not compared; compare each with the best (compare best), or with one by its name"
         )
     if question.assumed and question.assumed.given and question.unit != "single search":
         raise ValueError("a deviation is assumed only where no method was searched twice; leave it out")
