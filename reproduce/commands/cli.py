@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -52,6 +53,13 @@ _REMEDIES = {errno.ENOSPC: "; free some space", errno.EACCES: _UNWRITABLE, errno
 _USAGE_ERROR: type[typer.BadParameter] = typer.BadParameter.__bases__[0]
 
 
+def _command(context: Any) -> str:
+    """The command that was called, as a user writes it, whatever started it."""
+    if context is None or context.parent is None:
+        return "reproduce"
+    return f"{_command(context.parent)} {context.info_name}"
+
+
 @contextmanager
 def _one_line_errors() -> Iterator[None]:
     """Print errors that the user can fix as one line and exit with code 2. After Ctrl-C say that nothing is lost."""
@@ -68,7 +76,7 @@ def _one_line_errors() -> Iterator[None]:
     except _USAGE_ERROR as error:
         # An empty message means that typer has already printed the help.
         if message := error.format_message():
-            say(f"error: {message.rstrip('.').replace('Value error, ', '')}; see `reproduce --help`")
+            say(f"error: {message.rstrip('.').replace('Value error, ', '')}; see `{_command(error.ctx)} --help`")
         sys.exit(2)
     except BrokenPipeError:
         # Whoever read the output has read enough, as `head` does.

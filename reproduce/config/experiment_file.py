@@ -23,7 +23,7 @@ from reproduce.config.strict_yaml import (
     read_mapping,
     validated,
 )
-from reproduce.errors import InputError
+from reproduce.errors import InputError, all_of
 from results.spec.component import relative_name
 from results.spec.conditions import trained_trunk_defaults
 from results.spec.experiment_spec import CARD_FILES, FREE_SETTINGS, Experiment, is_among
@@ -103,6 +103,8 @@ def _validated(
     changed = experiment
     if overrides:
         settings = with_overrides(experiment.model_dump(mode="json"), overrides)
+        # A misspelt method is told before what is compared with it.
+        all_of([name for name in settings["methods"] if not name.endswith(CARD_FILES)], card_file)
         changed = validated(Experiment, settings, f"options on top of {path.name}")
     if (primary := changed.primary) is None:
         return changed

@@ -274,7 +274,8 @@ def fit_model(
     dataset.contents.to_csv(folder / SEEN, index=False, columns=["class", "sha256"])
     weights = [weights_with_trunk(spec, trained.weights)]
     difference = write_portable([spec], weights, description, folder, onnx=onnx)
-    of_what = f"{every(classes, 'class')} ({samples:,} {samples_word(like.dataset)})"
+    without = f"; left out: {'; '.join(dataset.left_out)}" if dataset.left_out else ""
+    of_what = f"{every(classes, 'class')} ({samples:,} {samples_word(like.dataset)}{without})"
     if like.method.loss is None:
         return f"the setting of search {run.record.search + 1}, computed from {of_what}; nothing is trained", difference
     summary = (

@@ -1,6 +1,7 @@
 """The specification of an experiment: the methods that are compared, the dataset, and the settings."""
 
 from collections.abc import Collection
+from difflib import get_close_matches
 from pathlib import PurePath
 from typing import Annotated, Any, Literal, Self
 
@@ -170,9 +171,11 @@ class Experiment(Record):
         if self.search.network_lr is not None and self.proxies is not None:
             raise ValueError("search: network_lr has no fixed rate for proxies: lr_multiplier to multiply; remove one")
         if self.primary is not None and self.primary.compare not in (*MEANT_OTHERWISE, *self.rows):
+            near = get_close_matches(self.primary.compare, self.rows, n=1)
             raise ValueError(
-                f"primary: compare: {self.primary.compare} is no method of this experiment; add it, or use all, best, "
-                f"or one of {', '.join(self.rows)}"
+                f"primary: compare: {self.primary.compare} is no method of this experiment; "
+                f"{f'did you mean {near[0]}? ' if near else ''}add it, or use all, best, or one of "
+                f"{', '.join(self.rows)}"
             )
         return self
 

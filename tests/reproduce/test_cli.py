@@ -41,6 +41,10 @@ def test_windows_is_told_in_one_line(monkeypatch, capsys):
     assert (ended.value.code, capsys.readouterr().err.count("\n")) == (2, 1)
 
 
+def test_a_wrong_option_points_to_the_help_of_its_command(say):
+    assert "No such option: --skip; see `reproduce fit --help`" in say("fit", "mine", "--skip").err
+
+
 def test_help_imports_no_heavy_package():
     shown, heavy = imported()
     assert "run" in shown

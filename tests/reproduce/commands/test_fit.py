@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from protocols.datasets.splits import SplitError, named_split
 from protocols.evaluation.evaluate_run import test_data as data_for_testing
 from reproduce.outputs.export_models import UNTESTED, checkpoint_epochs
 from reproduce.outputs.find_runs import best_search, find_experiment, find_runs
+from reproduce.run.open_data import OpenedData
 from results.spec.conditions import ImageSettings
 from results.spec.data_choice import DataChoice
 from results.store.store import Store
@@ -134,6 +136,17 @@ def test_the_training_gets_every_class_and_no_test_takes_its_model(finished, say
         tested.check_unseen(spec)
     sizes = stored.conditions.embedding_size, spec.conditions.embedding_size
     assert (stored.conditions.trunk, sizes[0]) == (spec.conditions.trunk, sizes[1])
+
+
+def test_what_the_experiment_left_out_of_the_data_is_told(say, tmp_path, monkeypatch):
+    whole = OpenedData.of_training
+
+    def without_one(*arguments):
+        return replace(whole(*arguments), left_out=("1 row of zeros (row 3)",))
+
+    monkeypatch.setattr(OpenedData, "of_training", without_one)
+    answer = say("fit", "mine", *ROOM, "--to", tmp_path / "all").done()
+    assert "trained on all 16 classes (96 rows; left out: 1 row of zeros (row 3)) for " in " ".join(answer.out.split())
 
 
 def test_the_table_says_that_the_data_are_features(say):

@@ -108,10 +108,15 @@ def test_a_card_from_a_file_is_compared_by_its_key_in_files_and_options(tmp_path
     assert opened(tmp_path, compare, "folds=1", primary=score).primary == PrimaryScore(**{**score, "compare": compare})
 
 
+def test_misspelt_methods_are_told_before_what_is_compared_with_them() -> None:
+    with one_line("unknown method 'tripplet'; did you mean triplet"):
+        changed("quickstart", methods="proxy_anchor,tripplet", compare="tripplet")
+
+
 @pytest.mark.parametrize(
     ("compare", "keys", "message"),
     [
-        ("my_los", {}, "primary: compare: my_los is no method of this experiment; add it, or use all, best, or"),
+        ("my_los", {}, "is no method of this experiment; did you mean my_loss? add it, or use all, best, or"),
         ("my_loss.yaml", {}, "or one of triplet, my_loss, wide"),
         (
             None,

@@ -49,7 +49,7 @@ def test_further_scores_share_a_second_level():
 
 def test_a_file_cannot_compare_with_a_method_that_it_does_not_have():
     with pytest.raises(
-        ValueError, match="compare: best_loss is no method of this experiment; add it, or use all, best, or one of"
+        ValueError, match=r"compare: best_loss is no method of this experiment; .*add it, or use all, best, or one of"
     ):
         searched(THREE, primary={"compare": "best_loss"})
 
