@@ -234,7 +234,8 @@ class Answer:
             numbers = (interval.mean, interval.half_width, own.n, len(own.failed), own.runs)
             rows.append((key, self.titles[key], *numbers, *(places or (None, None)), left_out))
         columns = ["method", "title", "mean", "half_width", "n", "failed", "runs", "rank_low", "rank_high", "why_not"]
-        return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[7:9], "Int64")).set_index("method")
+        types = dict.fromkeys(("rank_low", "rank_high"), "Int64")
+        return pd.DataFrame(rows, columns=columns).astype(types).set_index("method")
 
     @cached_property
     def differences(self) -> pd.DataFrame:
