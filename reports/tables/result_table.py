@@ -85,9 +85,9 @@ def count_title(question: Question) -> str:
 def table_of(found: Answer) -> Table:
     """Build the table of results: percentages with the half width of the 95 % interval.
 
-    The method that each other is compared with by its name comes first. A method without runs has no row; a note names it. Only values of the primary score are bold. If runs have scores
-    after the last epoch or of further metrics, the last columns show them. The sheet has one row per cell, with
-    fractions of 1.
+    The method that each other is compared with by its name comes first. A method without runs has no row; a note
+    names it. Only values of the primary score are bold. If runs have scores after the last epoch or of further
+    metrics, the last columns show them. The sheet has one row per cell, with fractions of 1.
     """
     measured = found.measured if isinstance(found, ExperimentAnswer) else None
     runs = measured.runs if measured else {}
