@@ -232,12 +232,17 @@ def _means(found: Answer) -> str:
 
 def _would_show(found: Answer) -> str:
     span, seen = f"{found.question.number(found.span)}{found.question.points}", seen_words(found, found.pairs)
+    none_apart = f"No two are told apart: the means span {span}"
+    if found.reference is not None:
+        largest = max((abs(pair.difference) for pair in found.pairs if pair.p is not None), default=0.0)
+        up_to = f"{found.question.number(largest)}{found.question.points}"
+        none_apart = f"None is told apart from {found.titles[found.reference]}: the differences are up to {up_to}"
     if found.question.unit == "dataset":
         if any(pair.untested == "fewer than 6 datasets" for pair in found.pairs):
             return "Six datasets at least give a verdict."
-        return f"No two are told apart: the means span {span}."
+        return f"{none_apart}."
     if found.would_have_shown(found.pairs) is None:
         return f"Three {plural(found.unit_word)} of each would say more."
     if len(found.pairs) == 1:
         return f"They are {span} apart; {seen}."
-    return f"No two are told apart: the means span {span}; {seen}."
+    return f"{none_apart}; {seen}."

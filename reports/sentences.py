@@ -1,7 +1,7 @@
 """A sentence for a paper from each pair of an answer, in plain text or LaTeX.
 
 It has the difference with its 95 % interval, the p value that the verdict follows from, the number of values of each
-method, the test and the correction.
+method, the test and the correction: all that a reader needs to compute interval and p value from the single values.
 """
 
 import re
@@ -9,9 +9,10 @@ import re
 from reports.tables.differences import P_VALUE
 from reports.tables.formats import escape_latex
 from reports.tables.table import Cell, value_text
+from reports.tables.tests_in_words import adjustment_words, variance_words
 from results.answer.answers import Answer
 from results.answer.values import Pair
-from results.wording import counted, plural, score_form
+from results.wording import plural, score_form
 
 
 def sentences(found: Answer, *, latex: bool = False) -> list[str]:
@@ -49,8 +50,9 @@ def sentence(found: Answer, pair: Pair) -> str:
     if ends := pair.interval:
         if pair.difference < 0:
             ends = -ends[1], -ends[0]
-        parts.append(f"95 % interval {_number(found, ends[0])} to {_number(found, ends[1])}")
-    parts += [f"{_p_words(found, pair)}{_correction(found)}", _counts(found, pair), _test(found)]
+        alone = " of this pair alone" if len(found.pairs) > 1 else ""
+        parts.append(f"95 % interval{alone} {_number(found, ends[0])} to {_number(found, ends[1])}")
+    parts += [_p_words(found, pair), _counts(found, pair), _test(found, pair)]
     if pair.means_disagree:
         parts.append(f"{found.with_failed_words(pair)}, so there is no verdict")
     return f"{sentence} ({'; '.join(parts)})."
@@ -61,23 +63,10 @@ def _number(found: Answer, value: float) -> str:
 
 
 def _p_words(found: Answer, pair: Pair) -> str:
-    p = pair.p_equal if pair.size == "within" and not pair.better else pair.p_better
-    text = value_text(Cell(p, form=P_VALUE))
-    return f"p {text}" if text.startswith("<") else f"p = {text}"
-
-
-def _correction(found: Answer) -> str:
-    count = len(found.question.compared) * (len(found.question.compared) - 1) // 2
-    match found.question.compare:
-        case "all" if count == 1:
-            return ""
-        case "all":
-            how = "Bonferroni's method" if found.question.unit == "single search" else "Holm's method"
-            return f", adjusted by {how} for {counted(count, 'comparison')}"
-        case "best":
-            return f", adjusted for the choice of the best of {len(found.question.compared)}"
-    others = len(found.question.compared) - 1
-    return f", adjusted by Holm's method for {counted(others, 'comparison')}" if others > 1 else ""
+    equal = pair.size == "within" and not pair.better
+    text = value_text(Cell(pair.p_equal if equal else pair.p_better, form=P_VALUE))
+    adjusted = adjustment_words(found.question, equal=equal)
+    return ", ".join(filter(None, [f"p {text}" if text.startswith("<") else f"p = {text}", adjusted]))
 
 
 def _counts(found: Answer, pair: Pair) -> str:
@@ -95,18 +84,18 @@ def _counts(found: Answer, pair: Pair) -> str:
     return f"{count} that did not fail, {' and '.join(failed)} did" if failed else count
 
 
-def _test(found: Answer) -> str:
-    larger = "" if len(found.question.compared) == 2 else ", variance pooled over methods or the pair's own if larger"
+def _test(found: Answer, pair: Pair) -> str:
+    if found.question.unit == "dataset":
+        return "Wilcoxon's signed-rank test; the difference is the median of Hodges and Lehmann"
+    degrees = f"with {pair.degrees:.3g} degree{'' if pair.degrees == 1 else 's'} of freedom"
+    variance = variance_words(found)
     match found.question.unit:
-        case "search" | "run":
-            return "t test, variance pooled over methods or the method's own if larger"
         case "block":
-            return f"paired t test over {plural(found.unit_word)}{larger}"
+            test = f"paired t test over {plural(found.unit_word)} {degrees}"
         case "fold":
-            return f"corrected t test of cross-validation (Nadeau and Bengio, 2003){larger}"
-        case "dataset":
-            return "Wilcoxon's signed-rank test; the difference is the median of Hodges and Lehmann"
+            test = f"corrected t test of cross-validation (Nadeau and Bengio, 2003) {degrees}"
         case "summary":
-            return "Welch's t test from means and deviations"
-    assumed = found.question.assumed_words
-    return f"t test that takes {assumed} as the deviation between searches" if assumed else "t test"
+            test = f"Welch's t test from means and deviations {degrees}"
+        case _:
+            test = f"t test {degrees}"
+    return f"{test}; {variance}" if variance else test

@@ -18,6 +18,7 @@ from reports.tables.formats import WRITERS, escape_latex, templates, to_html
 from reports.tables.method_tables import costs, hyperparameters, peeking_table, recipes
 from reports.tables.result_table import table_of
 from reports.tables.table import Table
+from reports.tables.tests_in_words import adjustment_words, variance_words
 from results.findings.experiment import ExperimentAnswer
 from results.findings.search import cut_offs
 from results.published.tables import published_table, published_tables
@@ -80,6 +81,8 @@ def page_values(material: Material, figures: tuple[PageFigure, ...] = ()) -> dic
         "pairs": _table_if_any(material, differences(material.answer), "differences"),
         "asked": capitalized(asked_pairs(material.answer)) if material.answer.compared else "",
         "compared": compared_words(material.answer) if material.answer.compared else "",
+        "adjustment": adjustment_words(material.answer.question),
+        "variance": variance_words(material.answer) if material.answer.compared else "",
         "exceptions": exceptions(material.answer.question),
         "published": [
             PageTable(table := published_layout(one), _downloads(table, one.published.name))

@@ -8,6 +8,7 @@ Two things stand apart: which method is better, and whether the difference is be
 from collections.abc import Mapping, Sequence
 
 from reports.tables.table import Cell, Column, NumberFormat, Row, Sheet, Table, Value, format_of
+from reports.tables.tests_in_words import adjustment_words, variance_words
 from results.answer.answers import Answer
 from results.answer.compare import find_pair
 from results.answer.pair_tests import power_words
@@ -86,15 +87,15 @@ def compared_words(found: Answer) -> str:
 
 
 def exceptions(question: Question) -> str:
-    """Say where wrong claims are more likely than the level says (docs/comparisons.md)."""
+    """Say where wrong claims are more likely than the level says (docs/comparisons.md), to go on with after it."""
     if question.unit in ("fold", "dataset", "summary"):
         return ""
     if question.unit == "block":
-        return "In simulations it was 8 % for 14 methods on three blocks if one varied five times as much."
+        return "; in simulations it was 8 % for 14 methods on three blocks if one varied five times as much"
     unit = "runs" if question.unit == "run" else "searches"
     return (
-        "In simulations it was higher where one method varied ten times as much as the others, had two modes, or "
-        f"failed in two of five {unit}."
+        "; in simulations it was higher where one method varied ten times as much as the others, had two modes, or "
+        f"failed in two of five {unit}"
     )
 
 
@@ -157,12 +158,12 @@ def _reading(found: Answer) -> list[str]:
         searched = question.unit in ("search", "single search")
         in_search = " in a typical search, one that does not fail" if searched else ""
         size = f" Size: whether the difference is beyond {margin} or within." if _has_size(found) else ""
+        adjusted = adjustment_words(question) or "that of the pair alone"
         sentences += [
             f"Verdict: which method is better{in_search}.{size} "
-            f"The probability of any wrong claim in {'these two columns' if size else 'this column'} is at most "
-            f"{100 * question.alpha:g} %.",
-            *filter(None, [exceptions(question)]),
-            "p is adjusted for all these pairs.",
+            f"The probability of any wrong claim in {'these two columns' if size else 'this column'} is meant to be at "
+            f"most {100 * question.alpha:g} %{exceptions(question)}.",
+            *([f"p: {'; '.join(filter(None, [adjusted, variance_words(found)]))}."] if found.tested else []),
             "The 95 % intervals hold for one pair alone.",
         ]
         if _has_classes(found):
@@ -180,7 +181,7 @@ def _reading(found: Answer) -> list[str]:
     if found.gains:
         sentences.append(
             "A method and its card's own setting: its searches, and runs of the setting. These tests are a family of "
-            "their own, and say nothing about the margin."
+            "their own, adjusted by Holm's method alone, and say nothing about the margin."
         )
     if found.settings:
         sentences.append(

@@ -85,13 +85,15 @@ def count_title(question: Question) -> str:
 def table_of(found: Answer) -> Table:
     """Build the table of results: percentages with the half width of the 95 % interval.
 
-    A method without runs has no row; a note names it. Only values of the primary score are bold. If runs have scores
-    after the last epoch or of further metrics, the last columns show them. The sheet has one row per cell, with
-    fractions of 1.
+    The method that each other is compared with by its name comes first. A method without runs has no row; a note
+    names it. Only values of the primary score are bold. If runs have scores after the last epoch or of further
+    metrics, the last columns show them. The sheet has one row per cell, with fractions of 1.
     """
     measured = found.measured if isinstance(found, ExperimentAnswer) else None
     runs = measured.runs if measured else {}
-    titles = {key: found.titles[key] + size for key, size in _sizes(found, measured).items()}
+    sizes = _sizes(found, measured)
+    named_first = sorted(sizes, key=lambda key: key != found.question.compare)
+    titles = {key: found.titles[key] + sizes[key] for key in named_first}
     further = _further_titles(measured.records if measured else ())
     scores = _scores(found, list(further), further) if measured else _scores(found, None, {})
     counts = {key: _count(found.question, found.values[key]) for key in titles}
@@ -314,7 +316,7 @@ def _reading(found: Answer, measured: MeasuredExperiment | None, *, last_epoch: 
     if found.question.unit == "search":
         sentences.append(
             "An interval takes the mean of a search's runs as one value. Its variance is pooled over the methods, or "
-            "the method's own if that is larger."
+            "the method's own if that is larger, times 1 + 1/(S − 1)² for S searches."
         )
     if found.final_ranks:
         sentences.append("Rank: the places that a method can have by this comparison, all of them at once at 95 %.")

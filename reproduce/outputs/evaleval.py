@@ -28,8 +28,10 @@ _UNKNOWN = {"deployment_type": "unknown", "model_availability": "unknown"}
 """Details that later versions of the schema ask for."""
 
 _METHODS = {
-    "search": "Student's t over searches; variance pooled over methods, or the method's own if larger",
-    "run": "Student's t over runs; variance pooled over methods, or the method's own if larger",
+    "search": "Student's t over searches; variance pooled over methods, or the method's own if larger, "
+    "times 1 + 1 / (S - 1)^2 for S searches",
+    "run": "Student's t over runs; variance pooled over methods, or the method's own if larger, "
+    "times 1 + 1 / (S - 1)^2 for S runs",
     "fold": "Student's t over folds of a cross-validation, corrected as by Nadeau and Bengio (2003)",
 }
 

@@ -65,7 +65,7 @@ def later_starts(store: Store, shown: Sequence[Start]) -> list[str]:
     """Say which later starts of the same names are not shown, because they are not finished."""
     return [
         f"{start.name}: this is the finished experiment {one.identity}; {start.identity} was started later and has "
-        f"{start.runs} of {counted(start.plan.runs, 'run')}, give this identity to see it"
+        f"{start.runs} of {counted(start.plan.runs, 'run')}; to see it, give {start.identity} in place of {start.name}"
         for one in shown
         for start in store.starts()
         if one.finished and not start.finished and start.name == one.name and start.last_started > one.last_started

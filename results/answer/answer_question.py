@@ -34,9 +34,9 @@ def answer(frame: pd.DataFrame, question: Question) -> ScoresAnswer:
     their searches where one has several, else by the runs of its only search, else, without searches, by their runs.
     Several datasets are several questions; `audit` answers all of a table.
 
-    The probability that the family makes any wrong claim, "better", "beyond" or "within", is at most the question's
-    `alpha`; `make calibrate` measures it, and docs/comparisons.md lists where it does not hold. Only complete methods
-    are tested. Methods that are not complete count in the correction.
+    The probability that the family makes any wrong claim, "better", "beyond" or "within", is meant to be at most
+    the question's `alpha`; `make calibrate` measures it, and docs/comparisons.md lists where it does not hold. Only
+    complete methods are tested. Methods that are not complete count in the correction.
     """
     if {"metric", "embeddings", "search", "value"} <= {*frame.columns}:
         score = question.score or next((one for one in ("map_at_r", *frame["metric"]) if one in {*frame["metric"]}), "")

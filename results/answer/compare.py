@@ -134,8 +134,9 @@ def compare_at_looks(question: Question, runs: Runs) -> tuple[float, tuple[Pair,
     """Compare methods by their searches after each of the planned looks that was reached; claims stay.
 
     The family is tested at each look l at the level alpha l / sum(L). So the probability of any wrong claim at any look
-    is at most `alpha`, whatever ends the run. The p values are adjusted for the looks too: the smallest over the looks
-    of p times alpha over the level of its look. The other numbers are those of the last look, as is the level.
+    is meant to be at most `alpha`, whatever ends the run. The p values are adjusted for the looks too: the
+    smallest over the looks of p times alpha over the level of its look. The other numbers are those of the last look,
+    as is the level.
     """
     searches = [len(own.units) for own in method_values(question, runs).values() if not own.planned.constant]
     reached = max([question.looks[0], *searches])

@@ -51,8 +51,9 @@ def contrasts_of(found: Answer, asked: Sequence[Contrast]) -> tuple[ContrastAnsw
 
     Means, failed values that are set aside, variances and degrees of freedom are those of the pairs, so that a contrast
     of one method with another has the difference, the interval and the p value of their pair. The probability that any
-    contrast is claimed where there is no difference is at most the question's `alpha` (after planned looks the level of
-    the last one). Contrasts that have no answer count in the correction, and none is claimed whose order failures turn.
+    contrast is claimed where there is no difference is meant to be at most the question's `alpha` (after planned
+    looks the level of the last one). Contrasts that have no answer count in the correction, and none is claimed whose
+    order failures turn.
     """
     question, values = found.question, found.values
     tested = [

@@ -85,7 +85,7 @@ def training_findings(measured: MeasuredExperiment) -> Iterator[Finding]:
         share, by_method = every(cut, "training"), ""
         if cut < trained:
             share, by_method = f"{cut} of {counted(trained, 'training')}", _shares(titles, counts)
-        text = f"Cut off while the validation score still rose: {share}."
+        text = f"Cut off while the validation score still rose: {share} of the tested runs."
         detail = f"{by_method}More epochs could raise these scores, so the speed of learning is compared as well."
         yield Finding("limit", text, "training", detail)
     for key, title in titles.items():

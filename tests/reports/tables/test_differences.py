@@ -1,5 +1,6 @@
 """The table of differences between methods."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -44,7 +45,7 @@ SEARCHES = {"a": (30.0, 30.6, 30.3), "b": (29.1, 29.5, 29.0), "c": (27.9, 28.4, 
 
 
 def rows(table):
-    lines = (line for line in to_markdown(table).splitlines() if " − " in line)
+    lines = (line for line in to_markdown(table).splitlines() if re.match(r"\|.* − .*\|", line))
     return {cells[1].strip(): [cell.strip() for cell in cells[2:-1]] for cells in (line.split("|") for line in lines)}
 
 

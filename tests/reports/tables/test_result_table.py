@@ -268,3 +268,11 @@ def test_intervals_end_where_scores_end_and_two_searches_say_so():
     assert "An interval over 2 runs that holds all scores is not printed: Triplet" in " ".join(drawn.notes)
     assert r"$2.50 [0.00, " in to_latex(drawn)
     assert "-" not in to_csv(drawn).split("\n")[1], "the file keeps the half width"
+
+
+def test_the_method_that_others_are_compared_with_comes_first():
+    kept = MeasuredExperiment.kept("quickstart")
+    last = [*kept.plan.titles][-1]
+    rows = [row.key for row in table_of(answer_of(kept, last)).rows]
+    assert rows[0] == last
+    assert rows[1:] == [row.key for row in table_of(answer_of(kept, "all")).rows if row.key != last]

@@ -194,7 +194,8 @@ def test_other_comparisons_can_be_asked_for_and_are_said_in_sentences(say, store
     answer = say("table", "glyphs", "--what", "differences", "--compare", "cosface")
     assert answer.out.splitlines()[:2] == [
         "Cannot tell yet: CosFace 34.0, Proxy-Anchor 35.4 and 3 others. "
-        "No two are told apart: the means span 2.1 points; a difference of 5.9 to 8.6 points would have shown.",
+        "None is told apart from CosFace: the differences are up to 1.3 points; a difference "
+        "of 5.9 to 8.6 points would have shown.",
         "CosFace is 1.3 ± 3.2 points below Proxy-Anchor: cannot tell; a difference of 5.9 points would have shown",
     ]
     assert "highest mean" not in answer.out

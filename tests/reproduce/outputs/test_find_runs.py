@@ -106,7 +106,7 @@ def test_an_interrupted_run_does_not_hide_the_finished_one(of_one_name):
     assert of_one_name.latest_experiments() == {"mine": IDENTITIES[2]}
     (said,) = later_starts(of_one_name, shown)
     assert f"the finished experiment {IDENTITIES[2][:12]}; {interrupted[:12]} was started later" in said
-    assert "has 1 of 4 runs" in said
+    assert said.endswith(f"has 1 of 4 runs; to see it, give {interrupted[:12]} in place of mine")
     (unfinished,) = find_experiments(of_one_name, [interrupted])
     assert later_starts(of_one_name, [unfinished]) == []
     for method in "bcd":

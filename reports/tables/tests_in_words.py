@@ -1,0 +1,90 @@
+"""The tests of an answer in words: the variances that they take, and how their p values are adjusted.
+
+With the single values they are all that a reader needs to compute a p value again (docs/comparisons.md, The test).
+"""
+
+from fractions import Fraction
+
+from results.answer.answers import Answer
+from results.answer.pair_tests import SHARE_OF_BETTER, family, least_factor
+from results.answer.question import Question
+from results.wording import counted, joined, plural
+
+
+def adjustment_words(question: Question, *, equal: bool = False) -> str:
+    """Write how p values of "better", or of "equal", are adjusted; empty where they are not.
+
+    It is what `compare` does: the correction for the family, the share of the level, and planned looks.
+    """
+    steps = [_correction(question, equal=equal)]
+    if question.unit != "dataset":
+        share = Fraction(1 - SHARE_OF_BETTER if equal else SHARE_OF_BETTER)
+        steps.append(f'divided by {share}, the share of the level for "{"equal" if equal else "better"}"')
+    words = " and ".join(filter(None, steps))
+    if question.looks:
+        words += (
+            f", and the least of those after l = {joined([*map(str, question.looks)])} searches, as far as there are "
+            f"so many, each times {sum(question.looks)}/l"
+        )
+    return f"of two one-sided tests, {words}" if equal else words
+
+
+def _correction(question: Question, *, equal: bool) -> str:
+    """How the p values of a family are corrected for its size."""
+    methods, best = len(question.compared), question.compare == "best"
+    if (count := family(question.compare, methods)) <= 1:
+        return ""
+    comparisons = counted(count, "comparison")
+    if question.unit == "single search" or (best and (equal or question.unit == "dataset")):
+        return f"adjusted by Bonferroni's method for {comparisons}"
+    if best:
+        return (
+            f"adjusted for the choice of the best of {methods} (against the r-th times r (r − 1) / 2, but at least "
+            f"{least_factor(methods)}, and no less than against the next; or {methods - 1} times the largest of all, "
+            "if that is less)"
+        )
+    least = f" with no factor below {count / 2:g}" if question.compare == "all" and question.unit != "dataset" else ""
+    return f"adjusted by Holm's method for {comparisons}{least}"
+
+
+def variance_words(found: Answer) -> str:
+    """Write which variance the t tests take; empty for that of the textbook's test."""
+    question, units = found.question, plural(found.unit_word)
+    factor = f"times 1 + 1/(S − 1)² for S {units}"
+    match question.unit:
+        case "search" | "run":
+            planned = {key: found.values[key].planned for key in question.compared}
+            varied = [one for one in planned.values() if not one.constant]
+            unlike = [
+                words
+                for words, kinds in (
+                    ("searched or not", {one.searched for one in varied}),
+                    ("trained or computed", {one.trained for one in varied}),
+                )
+                if len(kinds) > 1
+            ]
+            alike = f" that are alike ({', '.join(unlike)})" if unlike else ""
+            constant = [found.titles[key] for key, one in planned.items() if one.constant]
+            none = f"; {joined(constant)} cannot vary and {'has' if len(constant) == 1 else 'have'} none"
+            return (
+                f"a method's variance is the larger of its own and that pooled over methods{alike}, {factor}"
+                f"{none if constant else ''}"
+            )
+        case "block" | "fold":
+            larger = (
+                "the variance of a pair's differences is the larger of its own and twice the mean square that is left "
+                f"without the means of methods and {units}, {factor}"
+            )
+            many = len(question.compared) > 2
+            of_folds = (
+                f"the variance of their mean is {'this' if many else 'that of the differences'} times "
+                f"1/n + 1/{question.folds - 1} for n scores of each method"
+            )
+            parts = [larger] if many else []
+            return "; ".join([*parts, *([of_folds] if question.unit == "fold" else [])])
+        case "single search":
+            return (
+                "the variance of a mean is that of its runs and, for its search, the square of "
+                f"{question.assumed_words}"
+            )
+    return ""
