@@ -46,6 +46,7 @@ def differences(found: Answer) -> Table:
         rows=tuple(Row(f"{titles[pair.a]} − {titles[pair.b]}", _cells(found, pair, own)) for pair, own in pairs),
         own_sheet=Sheet(_HEADER, tuple(_values(found, pair, own) for pair, own in pairs)),
         first="Methods",
+        in_latex=("difference", "verdict"),
         notes=tuple(finding.sentences for finding in shown),
         remarks=tuple(_reading(found)),
     )
@@ -149,6 +150,16 @@ def shown_cell(smallest: float | None, question: Question) -> Cell:
     return Cell(smallest, form=format_of(question), written="none" if beyond else "")
 
 
+_OVER_CLASSES = "± over classes: half its 95 % interval if other test classes were drawn."
+
+
+def _would_have_shown(question: Question) -> str:
+    return (
+        "Would have shown: the smallest true difference that would be called better with a probability of "
+        f"{power_words(question.compare)}, by the deviations found for the two; another experiment finds others."
+    )
+
+
 def _reading(found: Answer) -> list[str]:
     question = found.question
     sentences, margin = [], f"{question.margin_words}{question.points}"
@@ -167,12 +178,9 @@ def _reading(found: Answer) -> list[str]:
             "The 95 % intervals hold for one pair alone.",
         ]
         if _has_classes(found):
-            sentences.append("± over classes: half its 95 % interval if other test classes were drawn.")
+            sentences.append(_OVER_CLASSES)
     if _has_smallest(found):
-        sentences.append(
-            "Would have shown: the smallest true difference that would be called better with a probability of "
-            f"{power_words(question.compare)}, by the deviations found for the two; another experiment finds others."
-        )
+        sentences.append(_would_have_shown(question))
     if found.tested and _has_break_even(found):
         sentences.append(
             "Break-even: these verdicts are about the given settings. One about the methods would be gone if their "
@@ -196,9 +204,13 @@ def _columns(found: Answer) -> tuple[Column, ...]:
     more = [counts]
     if found.tested or found.gains:
         more = [Column("size", numeric=False)] if _has_size(found) else []
-        more += [Column("p (adjusted)"), counts, *([Column("would have shown")] if _has_smallest(found) else [])]
+        more += [
+            Column("p (adjusted)"),
+            counts,
+            *([Column("would have shown", meaning=_would_have_shown(found.question))] if _has_smallest(found) else []),
+        ]
         more += [Column("break-even")] if _has_break_even(found) else []
-    of_classes = [Column("± over classes")] if _has_classes(found) else []
+    of_classes = [Column("± over classes", meaning=_OVER_CLASSES)] if _has_classes(found) else []
     columns = (Column("difference"), *of_classes, Column("verdict", numeric=False), *more)
     return (*columns, Column("settings found", numeric=False)) if found.settings else columns
 

@@ -9,12 +9,12 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reports.tables.table import Cell, Row, Table, Value, cell_text, half_width_text, short, value_text
+from reports.tables.table import Cell, Column, Row, Table, Value, cell_text, half_width_text, short, value_text
 
 _SIGNS = {
     **{sign: "\\" + sign for sign in "&%_#${}"},
@@ -57,23 +57,30 @@ def _times(number: re.Match[str]) -> str:
 def to_latex(table: Table) -> str:
     r"""Write a `table` environment: caption, `\label{tab:...}`, a booktabs table, and notes below.
 
-    A comment names the packages that it needs.
-    Nothing is scaled or split. A table that is too wide or too long for a page takes fewer columns or rows (`chosen`).
+    A comment names the packages that it needs. Without chosen columns the table has those `in_latex`. Nothing is scaled
+    or split. A table that is too wide or too long for a page takes fewer columns or rows (`chosen`).
     """
+    every = table
+    if table.in_latex:
+        table = table.with_columns(table.in_latex)
     title = table.title if table.title.endswith(("?", "!", ".")) else f"{table.title}."
     names = [escape_latex(table.first)]
     names += ["$n$" if column.name == "n" else escape_latex(column.name) for column in table.columns]
-    notes = [rf"{escape_latex(note)}\par" for note in (table.legend, *table.notes, *table.remarks) if note]
-    own = [column.name for column in table.columns]
-    fewer = "MAP@R" if "MAP@R" in own else ",".join([*own[:1], *(name for name in own if name == "verdict")])
+    texts = (table.legend, *table.notes, *(column.meaning for column in table.columns), *table.remarks)
+    notes = [rf"{escape_latex(note)}\par" for note in dict.fromkeys(texts) if note]
+    layout = "".join(["l", *("r" if column.numeric else "l" for column in table.columns)])
+    hint = ""
+    if len(every.columns) > len(table.columns):
+        hint = f" All columns: --columns {_named(every.columns)}"
     lines = [
-        rf"{_PACKAGES} Too wide? Take fewer columns: --columns {fewer}",
+        f"{_PACKAGES}{hint}",
         r"\begin{table}",
         r"\centering",
         rf"\caption{{{escape_latex(' '.join([title, table.caption]))}}}",
         rf"\label{{tab:{re.sub('[^a-z0-9]+', '-', (table.label or table.title).lower()).strip('-')}}}",
         r"\smallskip",
-        rf"\begin{{tabular}}{{l{''.join('r' if column.numeric else 'l' for column in table.columns)}}}",
+        r"\footnotesize\setlength{\tabcolsep}{4pt}",
+        rf"\begin{{tabular}}{{@{{}}{layout}@{{}}}}",
         r"\toprule",
         *_group_headings(table),
         " & ".join(names) + r" \\",
@@ -85,6 +92,12 @@ def to_latex(table: Table) -> str:
         r"\end{table}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _named(columns: Sequence[Column]) -> str:
+    """Names of columns for the command line: their groups, and headings of those without one."""
+    names = ",".join(dict.fromkeys(column.group or column.name for column in columns))
+    return f'"{names}"' if " " in names else names
 
 
 def _group_headings(table: Table) -> list[str]:

@@ -13,6 +13,7 @@ from reports.tables.table import (
     Sheet,
     Table,
     Value,
+    cell_text,
     format_of,
     half_width_text,
     measured_cell,
@@ -115,6 +116,7 @@ def table_of(found: Answer) -> Table:
         columns=(Column(count_title(found.question)), *(one.column for one in scores)),
         rows=tuple(rows),
         own_sheet=Sheet(_HEADER, tuple(values)),
+        in_latex=_in_latex(found, scores, list(counts.values())),
         notes=(
             *(finding.sentences for finding in notes),
             *_not_printed(found, rows),
@@ -126,6 +128,12 @@ def table_of(found: Answer) -> Table:
             *(finding.sentences for finding in found.findings if finding.level == "note"),
         ),
     )
+
+
+def _in_latex(found: Answer, scores: Sequence[_Scores], counts: Sequence[Cell]) -> tuple[str, ...]:
+    """The columns of the primary score's embeddings, and the counts where methods differ in them."""
+    unlike = [count_title(found.question)] if len(set(map(cell_text, counts))) > 1 else []
+    return (*unlike, *(one.column.title for one in scores if one.embeddings == found.question.embeddings))
 
 
 def _sizes(found: Answer, measured: MeasuredExperiment | None) -> dict[str, str]:

@@ -93,11 +93,13 @@ class Column:
         name: Heading of the column.
         group: Common heading over neighbouring columns; empty for none.
         numeric: Whether the column holds numbers, which are aligned to the right.
+        meaning: A sentence for the notes of LaTeX tables that have the column, if its name does not say what it is.
     """
 
     name: str
     group: str = ""
     numeric: bool = True
+    meaning: str = ""
 
     @property
     def title(self) -> str:
@@ -143,6 +145,7 @@ class Table:
         notes: What a reader must know beside the numbers.
         remarks: How to read the table, and longer notes on single numbers.
         label: What LaTeX documents refer to it by; empty for the title.
+        in_latex: Titles of the columns that LaTeX tables have if none are asked for; empty for all.
     """
 
     title: str
@@ -154,6 +157,7 @@ class Table:
     notes: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     label: str = ""
+    in_latex: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for row in self.rows:
@@ -182,7 +186,7 @@ class Table:
         places = [self._place(title) for title in titles]
         rows = (replace(row, cells=[row.cells[place] for place in places]) for row in self.rows)
         columns = tuple(self.columns[place] for place in places)
-        return replace(self, columns=columns, rows=tuple(rows), own_sheet=self.sheet)
+        return replace(self, columns=columns, rows=tuple(rows), own_sheet=self.sheet, in_latex=())
 
     @property
     def sheet(self) -> Sheet:
@@ -239,6 +243,8 @@ def short(value: Value) -> Value:
 def with_notes(table: Table, which: str) -> Table:
     """Leave out notes: `none` leaves out all, `short` the remarks, `all` none."""
     notes = () if which == "none" else table.notes
+    if which == "none":
+        table = replace(table, columns=tuple(replace(column, meaning="") for column in table.columns))
     return replace(table, notes=notes, remarks=table.remarks if which == "all" else ())
 
 
@@ -258,6 +264,7 @@ def chosen(table: Table, columns: Sequence[str], rows: Sequence[str]) -> Table:
         columns=tuple(table.columns[place] for place in places),
         rows=tuple(replace(row, cells=[row.cells[place] for place in places]) for row in kept),
         own_sheet=None,
+        in_latex=() if columns else table.in_latex,
     )
 
 

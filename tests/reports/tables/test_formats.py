@@ -18,7 +18,7 @@ from reports.tables.differences import differences
 from reports.tables.formats import WRITERS, escape_latex, to_csv, to_html, to_json, to_latex, to_markdown
 from reports.tables.method_tables import costs, hyperparameters, peeking_table
 from reports.tables.result_table import table_of
-from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Table, cell_text, chosen
+from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Table, cell_text, chosen, with_notes
 from results.findings.experiment import answer_of
 from results.published.claims import shipped_claims
 from results.published.tables import published_table, published_tables
@@ -146,11 +146,40 @@ def test_a_label_is_given_or_made_of_the_title_and_the_packages_are_named():
     assert needed == re.findall(r"\\usepackage(?:\[.*?\])?{(\w+)}", DOCUMENT)
 
 
-def test_a_latex_table_names_columns_of_its_own_that_are_fewer():
+def test_a_latex_table_names_all_of_its_columns():
     for draw in (table_of, differences):
         table = draw(answer_of(MeasuredExperiment.kept("quickstart")))
-        wanted = re.search(r"Too wide\? Take fewer columns: --columns (.+)", to_latex(table))[1].split(",")
-        assert 0 < len(chosen(table, wanted, ()).columns) < len(table.columns)
+        text = to_latex(table)
+        wanted = re.search(r'All columns: --columns "(.+)"', text)[1].split(",")
+        whole = chosen(table, wanted, ())
+        assert whole.columns == table.columns
+        assert "All columns" not in to_latex(whole)
+        assert max(line.count(" & ") for line in text.splitlines()) < len(table.columns)
+
+
+def test_latex_notes_explain_the_columns_that_are_there():
+    table = with_notes(differences(answer_of(MeasuredExperiment.kept("quickstart"))), "short")
+    explained = "Would have shown: the smallest true difference"
+    assert explained not in to_latex(table)
+    whole = chosen(table, [column.name for column in table.columns], ())
+    assert explained in to_latex(whole)
+    assert explained not in to_latex(with_notes(whole, "none"))
+    said = differences(answer_of(MeasuredExperiment.kept("quickstart")))
+    assert to_latex(chosen(said, [column.name for column in said.columns], ())).count(explained) == 1
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex on this machine; CI has it")
+def test_latex_tables_of_kept_records_fit_an_article(tmp_path):
+    """Records of 3, 5 and 14 methods: no box is wider than the text."""
+    kept = ("quickstart", "all_methods_glyphs_three_searches", "reality_check_glyphs")
+    found = [answer_of(MeasuredExperiment.kept(name)) for name in kept]
+    tables = [draw(one) for one in found for draw in (table_of, differences)]
+    texts = [to_latex(replace(table, rows=table.rows[:40], notes=(), remarks=())) for table in tables]
+    (tmp_path / "tables.tex").write_text(DOCUMENT % "\\clearpage\n".join(texts), encoding="utf-8")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "tables.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, encoding="latin-1", check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert re.findall(r"Overfull .hbox.*", done.stdout) == []
 
 
 def test_latex_leaves_letters_as_they_are_and_sets_signs():
