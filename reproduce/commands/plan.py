@@ -25,6 +25,7 @@ from results.wording import in_words
 if TYPE_CHECKING:
     from reproduce.run.expected import RateOf, RowLeft
     from reproduce.run.session import Session
+    from results.answer.durations import Expected
     from results.store.store import Store
 
 _LARGE = 0.1
@@ -116,7 +117,7 @@ def show_plan(rows: Mapping[str, RowLeft], session: Session) -> None:
         (
             row.study.row.title,
             *(f"{number:,}" for number in (row.trainings, row.made, row.to_do, row.most_steps)),
-            f"{row.steps('reproductions').value:,.0f}",
+            _steps(row.steps("reproductions")),
         )
         for row in rows.values()
     ]
@@ -126,6 +127,10 @@ def show_plan(rows: Mapping[str, RowLeft], session: Session) -> None:
         times = (*STAGES, "in all", "at most")
         of_rows = [(row.study.row.title, *_times(row)) for row in rows.values()]
         show_rows("Expected time, one training after another", ("method", *times), of_rows, right=times)
+
+
+def _steps(expected: Expected) -> str:
+    return f"{'' if expected.of_method else '~'}{expected.value:,.0f}"
 
 
 def _times(row: RowLeft) -> list[str]:

@@ -383,6 +383,13 @@ def _sources(rows: Collection[RowLeft]) -> list[str]:
     shares = [row.steps("reproductions").value / row.most_steps for row in rows]
     if stopped and min(shares) < 1:
         lines.append(f"early stopping leaves {_percent(shares)} of the steps, as in {listed(sorted(stopped))}")
+    expected = [row.steps("reproductions") for row in rows]
+    if not all(one.of_kind for one in expected):
+        frozen = any(row.study.setup.conditions.trunk.is_input_features for row in rows)
+        trained = "an embedder on such features" if frozen else "such a network"
+        lines.append(f"no record trained {trained} to its end, so its trainings may end much later, or earlier")
+    if others := sum(not one.of_method for one in expected):
+        lines.append(f"~ ({counted(others, 'method')}): the mean over the record's methods, since it has none of these")
     trainings = [row.study.setup.conditions.training for row in rows]
     if not stopped and any(first_end(training) < training.max_epochs for training in trainings):
         lines.append("no kept record says where early stopping ends such trainings, so all their steps are expected")

@@ -106,6 +106,17 @@ def test_a_plan_for_gpus_needs_none(plan):
     assert "More at a time change little: the trials of one search of Contrastive follow one another" in text
 
 
+def test_a_number_that_is_not_of_the_method_is_marked(plan):
+    """The record on frozen features has a contrastive loss, and no SupCon."""
+    text = plan("mlrc_cub200", "--gpus", "8", "--methods", "contrastive,supcon")
+    assert "no record trained such a network to its end, so its trainings may end much later, or earlier" in text
+    assert "~ (1 method): the mean over the record's methods, since it has none of these" in text
+    assert text.count("~") == 2, "one row and the line that explains it"
+    glyphs = plan("quickstart", "--device", "cpu")
+    assert "~" not in glyphs
+    assert "to its end" not in glyphs
+
+
 def test_what_no_record_knows_is_not_expected(plan):
     text = plan("tiny.yaml", "--device", "cpu")
     assert "no kept record has the speed on this kind of machine; `plan --measure` measures it" in text
