@@ -25,6 +25,7 @@ from results.wording import in_words
 if TYPE_CHECKING:
     from reproduce.run.expected import RateOf, RowLeft
     from reproduce.run.session import Session
+    from results.answer.durations import Expected
     from results.store.store import Store
 
 _LARGE = 0.1
@@ -62,7 +63,7 @@ def plan(
     it. Without --data the plan uses the dataset's published counts.
     """
     from reproduce.run.devices import check_device, default_workers, spread
-    from reproduce.run.expected import expectation, rows_left
+    from reproduce.run.expected import expectation, rows_left, trainings_at_a_time, with_rates
     from reproduce.run.open_sessions import open_sessions
     from reproduce.storage import existing_store, storage_paths
 
@@ -70,36 +71,41 @@ def plan(
         raise InputError("--measure says the speed of this machine; leave out --rate and --gpus")
     used = "cuda" if gpus else check_device(device)
     at_a_time = workers or (_PER_GPU * gpus if gpus else default_workers(used))
-    sharing = -(-at_a_time // (gpus or len(spread(used)))) if used.startswith("cuda") else 0
+    on_gpus = (gpus or len(spread(used))) if used.startswith("cuda") else 0
     where = storage_paths(store, artifacts, cache)
     opened = existing_store(store, artifacts)
     for opened_session in open_sessions(
         choices.experiments(experiment), where, choices.weights, plan=not measure, device=used if measure else "cpu"
     ):
         *_, session = opened_session.looks()
-        rate_of = _rate_of(session, rate, at_a_time, sharing, used if measure else None)
         studies = session.studies(opened.searches if opened else None)
-        rows = rows_left(studies, session.protocol, opened, session.fingerprint, rate_of)
+        planned = rows_left(studies, session.protocol, opened, session.fingerprint)
+        numbers = trainings_at_a_time(planned, at_a_time)
+        measured_at_a_time = numbers[
+            "search" if any(row.left("search").most for row in planned.values()) else "reproductions"
+        ]
+        rate_of = _rate_of(session, rate, measured_at_a_time, on_gpus, used if measure else None)
+        rows = with_rates(planned, at_a_time, rate_of)
         show_plan(rows, session)
-        for line in expectation(rows, session.experiment.search, at_a_time, sharing):
+        for line in expectation(rows, session.experiment.search, at_a_time, on_gpus):
             say(line)
         show_needs(session)
         show_budget(session, opened)
 
 
-def _rate_of(session: Session, rate: float | None, workers: int, sharing: int, measured_on: str | None) -> RateOf:
+def _rate_of(session: Session, rate: float | None, at_a_time: int, gpus: int, measured_on: str | None) -> RateOf:
     """Return what says the speed of each row: the user, a measurement, or kept records."""
     from reproduce.run.expected import GIVEN, rate_of_records
     from results.answer.durations import Rate
 
     if rate is not None:
-        return lambda study, _: Rate(study.setup.conditions.training.batch_size / rate, GIVEN)
+        return lambda study, *_: Rate(study.setup.conditions.training.batch_size / rate, GIVEN)
     if measured_on is None:
-        return rate_of_records(sharing)
+        return rate_of_records(gpus)
     from reproduce.run.measure import measured_rates
 
-    rates = measured_rates(session, measured_on, workers)
-    return lambda study, _: rates[study.row.key]
+    rates = measured_rates(session, measured_on, at_a_time)
+    return lambda study, *_: rates[study.row.key]
 
 
 def show_plan(rows: Mapping[str, RowLeft], session: Session) -> None:
@@ -111,16 +117,20 @@ def show_plan(rows: Mapping[str, RowLeft], session: Session) -> None:
         (
             row.study.row.title,
             *(f"{number:,}" for number in (row.trainings, row.made, row.to_do, row.most_steps)),
-            f"{row.steps('reproductions').value:,.0f}",
+            _steps(row.steps("reproductions")),
         )
         for row in rows.values()
     ]
     title = f"{session.name}: {session.experiment.title}"
     show_rows(title, ("method", *counts), lines, right=counts)
-    if any(row.to_do for row in rows.values()) and all(row.rate for row in rows.values() if row.most_steps):
+    if any(row.to_do for row in rows.values()) and all(row.rates for row in rows.values() if row.most_steps):
         times = (*STAGES, "in all", "at most")
         of_rows = [(row.study.row.title, *_times(row)) for row in rows.values()]
         show_rows("Expected time, one training after another", ("method", *times), of_rows, right=times)
+
+
+def _steps(expected: Expected) -> str:
+    return f"{'' if expected.of_method else '~'}{expected.value:,.0f}"
 
 
 def _times(row: RowLeft) -> list[str]:

@@ -6,7 +6,7 @@ expected from kept records (`results.answer.durations`); so is the speed, unless
 
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from protocols.protocol_registry import ProtocolEntry
 from protocols.study import Study
@@ -29,8 +29,9 @@ STAGES: tuple[Stage, ...] = ("search", "reproductions", "tests")
 GIVEN = "--rate"
 """Where a rate is from that the user gave, for a machine that is not known."""
 
-RateOf = Callable[[Study, int], Rate | None]
-"""Returns how fast the trainings of a row are, given the steps of an epoch; None if it is not known."""
+RateOf = Callable[[Study, int, int], Rate | None]
+"""Returns how fast the trainings of a row are, given the steps of an epoch and how many trainings run at a time; None
+if it is not known."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class RowLeft:
         in_store: How many of them are in the store.
         most_steps: Number of steps of a training that early stopping does not end; 0 without a loss.
         evaluated: Number of images, or rows of features, that a validation embeds, and the test of one run.
-        rate: How fast its trainings are; None if it is not known.
+        rates: How fast its trainings are in each stage, since fewer at a time may be faster; empty if it is not known.
     """
 
     study: Study
@@ -78,7 +79,7 @@ class RowLeft:
     in_store: Mapping[Stage, int]
     most_steps: int
     evaluated: tuple[int, int]
-    rate: Rate | None
+    rates: Mapping[Stage, Rate] = field(default_factory=dict)
 
     @property
     def trainings(self) -> int:
@@ -114,41 +115,54 @@ class RowLeft:
         if stage == "tests":
             return StageLeft(most, most, self._test_seconds(), self._test_seconds())
         expected = most * self.folds.value if stage == "search" else most
-        return StageLeft(most, expected, self._seconds(self.steps(stage).value), self._seconds(self.most_steps))
+        steps = self.steps(stage).value
+        return StageLeft(most, expected, self._seconds(stage, steps), self._seconds(stage, self.most_steps))
+
+    def side_by_side(self, stage: Stage) -> int:
+        """How many of the trainings, or tests, that are left can run at a time.
+
+        Trials of a search follow one another, and so do the folds of a raced trial.
+        """
+        left, search = self.planned[stage] - self.in_store[stage], self.study.search
+        folds = 1 if search.racing else self.study.setup.folds
+        return min(left, self.study.row.searches * folds) if stage == "search" else left
 
     def chain(self, workers: int) -> float:
-        """Expected seconds of one search and a reproduction, which follow one another whatever the number of workers.
+        """Expected seconds of one search and its reproductions, which follow one another, with so many at a time."""
+        searches = self.study.row.searches
+        search, runs = self.left("search"), self.left("reproductions")
+        side_by_side = max(1, min(self.side_by_side("search") // searches, workers))
+        of_runs = max(runs.seconds or 0.0, (runs.total or 0.0) / searches / workers) if runs.most else 0.0
+        return (search.total or 0.0) / searches / side_by_side + of_runs
 
-        Folds of a trial are trained side by side; those of a raced trial follow one another.
-        """
-        folds = self.study.setup.folds
-        search, run = self.left("search"), self.left("reproductions")
-        side_by_side = 1 if self.study.search.racing else min(folds, workers)
-        return (search.total or 0.0) / self.study.row.searches / side_by_side + (
-            (run.seconds or 0.0) if run.most else 0
-        )
-
-    def _seconds(self, steps: float) -> float | None:
+    def _seconds(self, stage: Stage, steps: float) -> float | None:
         training = self.study.setup.conditions.training
         if not self.most_steps:
             return seconds_without_steps(self.study.setup.conditions, self.study.row.key)
-        if self.rate is None:
+        if (rate := self.rates.get(stage)) is None:
             return None
         epochs = steps * training.max_epochs / self.most_steps
         validations = 1 + math.ceil(epochs / training.validate_every)
-        return steps * self.rate.step + validations * self.evaluated[0] * self.rate.image
+        return steps * rate.step + validations * self.evaluated[0] * rate.image
 
     def _test_seconds(self) -> float | None:
-        if self.rate is None:
+        if (rate := self.rates.get("tests")) is None:
             return None if self.most_steps else 0.0
-        if self.rate.test is not None:
-            return self.rate.test
-        return self.evaluated[1] * (self.rate.image or self.rate.step / self.study.setup.conditions.training.batch_size)
+        if rate.test is not None:
+            return rate.test
+        return self.evaluated[1] * (rate.image or rate.step / self.study.setup.conditions.training.batch_size)
 
 
-def rate_of_records(sharing: int = 0) -> RateOf:
-    """Return what gives the rate that kept records have for a row, with so many trainings on a GPU; 0 is a CPU."""
-    return lambda study, epoch_steps: kept_rate(study.setup.conditions, epoch_steps, study.row.key, sharing)
+def rate_of_records(gpus: int = 0) -> RateOf:
+    """Return what gives the rate that kept records have for a row, spread over so many GPUs; 0 is a CPU."""
+    return lambda study, epoch_steps, at_a_time: kept_rate(
+        study.setup.conditions, epoch_steps, study.row.key, _sharing(at_a_time, gpus)
+    )
+
+
+def _sharing(at_a_time: int, gpus: int) -> int:
+    """Return how many trainings share a GPU; 0 on CPUs."""
+    return math.ceil(at_a_time / gpus) if gpus else 0
 
 
 def rows_left(
@@ -156,22 +170,42 @@ def rows_left(
     protocol: ProtocolEntry,
     store: Store | None,
     experiment: str,
-    rate_of: RateOf,
 ) -> dict[str, RowLeft]:
-    """Plan the rows of an experiment, by key.
+    """Plan the rows of an experiment, by key; how fast they are says `with_rates`.
 
     Args:
         studies: Its rows; their log is that of the store.
         protocol: Its protocol.
         store: Only read; None where there is none yet.
         experiment: Its fingerprint.
-        rate_of: Gives the speed of each row.
     """
     tested = [] if store is None else [run.method for run in store.experiment_runs(experiment)]
-    return {key: _row(study, protocol, store, tested.count(key), rate_of) for key, study in studies.items()}
+    return {key: _row(study, protocol, store, tested.count(key)) for key, study in studies.items()}
 
 
-def _row(study: Study, protocol: ProtocolEntry, store: Store | None, tested: int, rate_of: RateOf) -> RowLeft:
+def trainings_at_a_time(rows: Mapping[str, RowLeft], workers: int) -> dict[Stage, int]:
+    """Return how many trainings, or tests, of each stage run at a time: there may be fewer than workers."""
+    found: dict[Stage, int] = {}
+    for stage in STAGES:
+        trained = sum(row.side_by_side(stage) for row in rows.values() if row.most_steps)
+        any_row = sum(row.side_by_side(stage) for row in rows.values())
+        found[stage] = max(1, min(workers, trained or any_row))
+    return found
+
+
+def with_rates(rows: Mapping[str, RowLeft], workers: int, rate_of: RateOf) -> dict[str, RowLeft]:
+    """Return the rows with the speed of their trainings in each stage, as many at a time as really run."""
+    at_a_time = trainings_at_a_time(rows, workers)
+
+    def rated(row: RowLeft) -> RowLeft:
+        epoch_steps = row.most_steps // row.study.setup.conditions.training.max_epochs
+        rates = {stage: rate_of(row.study, epoch_steps, at_a_time[stage]) for stage in STAGES} if row.most_steps else {}
+        return replace(row, rates={stage: rate for stage, rate in rates.items() if rate is not None})
+
+    return {key: rated(row) for key, row in rows.items()}
+
+
+def _row(study: Study, protocol: ProtocolEntry, store: Store | None, tested: int) -> RowLeft:
     row, setup, (of_folds, on_all) = study.row, study.setup, protocol.models(study)
     runs = row.searches * row.reproductions
     trainings = runs * (of_folds + on_all)
@@ -193,7 +227,6 @@ def _row(study: Study, protocol: ProtocolEntry, store: Store | None, tested: int
             len(images.of_classes(kinds[0].validation)),
             (on_all or of_folds) * len(images.of_classes(setup.split.test)),
         ),
-        rate=None if study.method.loss is None else rate_of(study, epoch_steps),
     )
 
 
@@ -204,8 +237,8 @@ class Duration:
     Attributes:
         seconds: Expected, with so many trainings at a time.
         most: At most.
-        work: Expected seconds of all of them one after another; at most in `most_work`.
-        longest: Title of the row whose search alone takes as long as everything, so that more workers change nothing.
+        work: Expected seconds of work, of a core or of a GPU: those that share it count once. At most in `most_work`.
+        longest: Title of the row whose search alone takes as long as everything, so that more workers change little.
     """
 
     seconds: float
@@ -215,20 +248,29 @@ class Duration:
     longest: str | None
 
 
-def duration(rows: Mapping[str, RowLeft], workers: int) -> Duration | None:
-    """Return how long what is left takes; None if the speed of a row is not known."""
-    left = [row.left(stage) for row in rows.values() for stage in STAGES]
-    work = [one.total for one in left if one.most]
-    most = [one.most_total for one in left if one.most]
-    if None in work or None in most:
+def duration(rows: Mapping[str, RowLeft], workers: int, gpus: int = 0) -> Duration | None:
+    """Return how long what is left takes, on so many GPUs or on CPUs; None if the speed of a row is not known."""
+    at_a_time = trainings_at_a_time(rows, workers)
+    left = [(row.left(stage), stage) for row in rows.values() for stage in STAGES]
+    left = [(one, stage) for one, stage in left if one.most]
+    if any(one.total is None or one.most_total is None for one, _ in left):
         return None
-    total, most_total = (math.fsum(seconds or 0.0 for seconds in of_all) for of_all in (work, most))
+
+    def in_all(per: Mapping[Stage, int]) -> tuple[float, float]:
+        return (
+            math.fsum((one.total or 0.0) / per[stage] for one, stage in left),
+            math.fsum((one.most_total or 0.0) / per[stage] for one, stage in left),
+        )
+
+    work, most_work = in_all({stage: max(1, _sharing(number, gpus)) for stage, number in at_a_time.items()})
+    side_by_side, most_side_by_side = in_all(at_a_time)
     chains = {row.study.row.title: row.chain(workers) for row in rows.values() if row.to_do}
     title, chain = max(chains.items(), key=lambda item: item[1], default=("", 0.0))
-    seconds = max(total / workers, chain)
     # What follows one another at most grows as the work does.
-    most_seconds = max(most_total / workers, chain * most_total / total if total else 0.0)
-    return Duration(seconds, most_seconds, total, most_total, title if chain > total / workers else None)
+    most_chain = chain * most_work / work if work else 0.0
+    all_busy, _ = in_all(dict.fromkeys(STAGES, workers))
+    longest = title if chain > all_busy else None
+    return Duration(max(side_by_side, chain), max(most_side_by_side, most_chain), work, most_work, longest)
 
 
 class TimeLeft:
@@ -241,9 +283,10 @@ class TimeLeft:
     """
 
     def __init__(self, rows: Mapping[str, RowLeft], workers: int, known_after: int) -> None:
-        self._rows, self._workers, self._known_after = rows, workers, known_after
+        self._rows, self._known_after = rows, known_after
+        self._at_a_time = trainings_at_a_time(rows, workers)
         trained = [row for row in rows.values() if row.most_steps]
-        self._in_seconds = all(row.rate is not None for row in trained)
+        self._in_seconds = all(row.rates for row in trained)
         self._done, self._count = 0.0, 0
 
     def made(self, key: str, stage: Stage) -> None:
@@ -259,17 +302,22 @@ class TimeLeft:
             done: How many of them are made or found, by row and stage.
             elapsed: Seconds since the start of the run.
         """
-        work = math.fsum(self._left(key, totals[key], done) for key in self._rows)
+        left = [one for key in self._rows for one in self._left(key, totals[key], done)]
         if self._count >= self._known_after and self._done > 0:
-            return work * elapsed / self._done
-        return work / self._workers if self._in_seconds else None
+            return math.fsum(work for _, work in left) * elapsed / self._done
+        return math.fsum(work / self._at_a_time[stage] for stage, work in left) if self._in_seconds else None
 
-    def _left(self, key: str, total: int, done: Mapping[tuple[str, Stage], int]) -> float:
+    def _left(
+        self, key: str, total: int, done: Mapping[tuple[str, Stage], int]
+    ) -> tuple[tuple[Stage, float], tuple[Stage, float]]:
+        """Expected work of a row by stage."""
         row = self._rows[key]
         runs = row.planned["reproductions"]
         search = max(0, total - runs - done.get((key, "search"), 0)) * row.folds.value
-        return search * self._work(key, "search") + (runs - done.get((key, "reproductions"), 0)) * self._work(
-            key, "reproductions"
+        reproductions = runs - done.get((key, "reproductions"), 0)
+        return (
+            ("search", search * self._work(key, "search")),
+            ("reproductions", reproductions * self._work(key, "reproductions")),
         )
 
     def _work(self, key: str, stage: Stage) -> float:
@@ -278,14 +326,14 @@ class TimeLeft:
         return (seconds or 0.0) if self._in_seconds else self._rows[key].steps(stage).value
 
 
-def expectation(rows: Mapping[str, RowLeft], search: SearchSettings, workers: int, sharing: int = 0) -> list[str]:
+def expectation(rows: Mapping[str, RowLeft], search: SearchSettings, workers: int, gpus: int = 0) -> list[str]:
     """Say how many trainings there are, how many are in the store, how long the others take, and how that is known.
 
     Args:
         rows: The rows of the experiment.
         search: Its search.
-        workers: Number of trainings at a time.
-        sharing: How many of them share a GPU; 0 on CPUs.
+        workers: Number of trainings at a time, at most.
+        gpus: Number of GPUs that they are spread over; 0 on CPUs.
     """
     trainings, to_do = sum(row.trainings for row in rows.values()), sum(row.to_do for row in rows.values())
     most = "at most " if search.racing or search.until_decided else ""
@@ -295,24 +343,32 @@ def expectation(rows: Mapping[str, RowLeft], search: SearchSettings, workers: in
     expected = sum(row.left(stage).expected for row in rows.values() for stage in ("search", "reproductions"))
     counts += f", {to_do:,} to do" + (f", {expected:,.0f} expected" if round(expected) < to_do else "")
     trained = [row for row in rows.values() if row.to_do and row.most_steps]
-    if unknown := [row.study.row.title for row in trained if row.rate is None]:
+    if unknown := [row.study.row.title for row in trained if not row.rates]:
         of = "" if len(unknown) == len(trained) else f" of {listed(unknown)}"
         how = "`plan --measure` measures it, `plan --rate` takes it"
         return [counts, f"no kept record has the speed{of} on this kind of machine; {how}", *_sources(trained)]
-    known = duration(rows, workers)
+    known = duration(rows, workers, gpus)
     assert known is not None
-    gpus = math.ceil(workers / sharing) if sharing else 0
-    hours = (known.seconds * gpus, known.most * gpus) if gpus else (known.work, known.most_work)
     on = f" on {counted(gpus, 'GPU')}" if gpus else ""
-    given = any(row.rate.words == GIVEN for row in trained if row.rate)
-    unit = "GPU-hours" if gpus else "hours of training" if given else "CPU-hours"
+    given = any(rate.words == GIVEN for row in trained for rate in row.rates.values())
+    unit = "GPU-hours of work" if gpus else "hours of training" if given else "CPU-hours"
     line = (
-        f"expected {in_words(known.seconds)}, at most {in_words(known.most)}, with {counted(workers, 'training')} at a "
-        f"time{on}; {_hours(hours[0])} {unit}, at most {_hours(hours[1])}"
+        f"expected {in_words(known.seconds)}, at most {in_words(known.most)} at this speed, with "
+        f"{_at_a_time(rows, workers)}{on}; {_hours(known.work)} {unit}, at most {_hours(known.most_work)}"
     )
     if known.longest:
-        line += f". More at a time change nothing: the trials of one search of {known.longest} follow one another"
+        line += f". More at a time change little: the trials of one search of {known.longest} follow one another"
     return [counts, line, *_sources(trained)]
+
+
+def _at_a_time(rows: Mapping[str, RowLeft], workers: int) -> str:
+    """Say how many trainings run at a time, by stage where fewer than the others run in one."""
+    numbers = trainings_at_a_time(rows, workers)
+    stages: tuple[Stage, ...] = ("search", "reproductions")
+    made = {stage: numbers[stage] for stage in stages if any(row.left(stage).most for row in rows.values())}
+    if len(set(made.values())) == 1:
+        return f"{counted(max(made.values()), 'training')} at a time"
+    return f"{counted(made['search'], 'training')} at a time in the search and {made['reproductions']} afterwards"
 
 
 def _hours(seconds: float) -> str:
@@ -327,6 +383,13 @@ def _sources(rows: Collection[RowLeft]) -> list[str]:
     shares = [row.steps("reproductions").value / row.most_steps for row in rows]
     if stopped and min(shares) < 1:
         lines.append(f"early stopping leaves {_percent(shares)} of the steps, as in {listed(sorted(stopped))}")
+    expected = [row.steps("reproductions") for row in rows]
+    if not all(one.of_kind for one in expected):
+        frozen = any(row.study.setup.conditions.trunk.is_input_features for row in rows)
+        trained = "an embedder on such features" if frozen else "such a network"
+        lines.append(f"no record trained {trained} to its end, so its trainings may end much later, or earlier")
+    if others := sum(not one.of_method for one in expected):
+        lines.append(f"~ ({counted(others, 'method')}): the mean over the record's methods, since it has none of these")
     trainings = [row.study.setup.conditions.training for row in rows]
     if not stopped and any(first_end(training) < training.max_epochs for training in trainings):
         lines.append("no kept record says where early stopping ends such trainings, so all their steps are expected")
@@ -337,7 +400,12 @@ def _sources(rows: Collection[RowLeft]) -> list[str]:
         lines.append(f"racing leaves {_percent([one.value for one in raced])} of the folds, as in {records}")
     if any(row.study.setup.conditions.trunk.frozen for row in rows):
         lines.append("the features of the frozen trunk are computed once before, which is not counted")
-    if rates := [(row.rate, row.study.setup.conditions.training.batch_size) for row in rows if row.rate]:
+    if rates := [
+        (row.rates[stage], row.study.setup.conditions.training.batch_size)
+        for row in rows
+        for stage in ("search", "reproductions")
+        if stage in row.rates and row.planned[stage] > row.in_store[stage]
+    ]:
         steps = [1 / rate.step for rate, _ in rates]
         images = [batch / rate.step for rate, batch in rates]
         words = listed(sorted({rate.words for rate, _ in rates}))

@@ -1,9 +1,10 @@
 """The executor on this machine: it runs tasks in local processes."""
 
 import threading
+from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
-from queue import SimpleQueue
+from contextlib import ExitStack, contextmanager
 
 import torch
 
@@ -19,8 +20,8 @@ class LocalProcesses:
     A process that dies fails its own task, and no other. A process that has run foreign code gets no other task: the
     code may have changed anything in it.
 
-    For `cuda` the processes are spread over the visible GPUs. Where several have the same GPU, MPS is started if it can
-    be.
+    For `cuda` the processes are spread over the visible GPUs, and so are the tasks where there are fewer. Where several
+    have the same GPU, MPS is started if it can be.
     """
 
     def __init__(self, device: str, workers: int) -> None:
@@ -30,9 +31,7 @@ class LocalProcesses:
         self.sharing = max(map(used.count, used)) if device.startswith("cuda") else 0
         self._opened = ExitStack()
         self._slots = [_Slot(each, used.count(each)) for each in used]
-        self._free: SimpleQueue[_Slot] = SimpleQueue()
-        for slot in self._slots:
-            self._free.put(slot)
+        self._free, self._lock = list(self._slots), threading.Lock()
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="worker")
         if device.startswith("cuda"):
             if workers > len(devices):
@@ -42,20 +41,29 @@ class LocalProcesses:
                 self._threads.submit(self._try_out)
 
     def _try_out(self) -> None:
-        slot = self._free.get()
-        slot.try_out()
-        self._free.put(slot)
+        with self._taken() as slot:
+            slot.try_out()
 
     def submit(self, task: Task) -> "Future[TaskResult]":
         """Give the task to the next free process."""
         return self._threads.submit(self._run, task)
 
     def _run(self, task: Task) -> TaskResult:
-        slot = self._free.get()
-        try:
+        with self._taken() as slot:
             return slot.run(task)
+
+    @contextmanager
+    def _taken(self) -> "Iterator[_Slot]":
+        """Take a free slot of the GPU with the fewest tasks. There is one, since there are as many threads."""
+        with self._lock:
+            tasks = Counter(slot.device for slot in self._slots) - Counter(slot.device for slot in self._free)
+            slot = min(self._free, key=lambda one: tasks[one.device])
+            self._free.remove(slot)
+        try:
+            yield slot
         finally:
-            self._free.put(slot)
+            with self._lock:
+                self._free.append(slot)
 
     def close(self) -> None:
         """End the processes and the trainings that they run."""
@@ -71,21 +79,21 @@ class _Slot:
     """A place for one task at a time, with a process that is started when there is a task for it."""
 
     def __init__(self, device: str, sharing: int) -> None:
-        self._device, self._sharing, self._threads = device, sharing, threads_per_training(device)
+        self.device, self._sharing, self._threads = device, sharing, threads_per_training(device)
         self._worker: WorkerProcess | None = None
         self._closed, self._lock = False, threading.Lock()
 
     def run(self, task: Task) -> TaskResult:
         worker, reusable = self._started(), False
         try:
-            result: TaskResult = worker.call(_run_in_worker, task, self._device, self._threads, self._sharing)
+            result: TaskResult = worker.call(_run_in_worker, task, self.device, self._threads, self._sharing)
             reusable = not is_foreign(task)
         except EndedProcessError as error:
             raise WorkerDiedError(str(error)) from None
         except Exception as error:
             # After an error of the GPU itself, every other task of the process would fail too.
             reusable = not (is_foreign(task) or isinstance(error, torch.AcceleratorError))
-            raise full_gpu(error, self._device, self._sharing) if is_full(error) else error from None
+            raise full_gpu(error, self.device, self._sharing) if is_full(error) else error from None
         finally:
             if not reusable:
                 self.end()
@@ -94,7 +102,7 @@ class _Slot:
     def try_out(self) -> str | None:
         """Let the process use its device; return why it cannot, after its end."""
         try:
-            self._started().call(_use, self._device, self._threads, self._sharing)
+            self._started().call(_use, self.device, self._threads, self._sharing)
         except Exception as error:
             self.end()
             return f"{type(error).__name__}: {first_line(error)}"

@@ -1,5 +1,6 @@
 """Runs an experiment: its search, its reproductions, its test evaluations and its table."""
 
+import math
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from reports.tables.result_table import table_of
 from reports.tables.table import Table, with_notes
 from reproduce import interrupts
 from reproduce.run.devices import prepare_process
-from reproduce.run.expected import TimeLeft, expectation, rate_of_records, rows_left
+from reproduce.run.expected import TimeLeft, expectation, rate_of_records, rows_left, with_rates
 from reproduce.run.lab import MethodSearch, SharedLab
 from reproduce.run.progress import RunProgress, Tracking
 from reproduce.run.session import Session
@@ -95,9 +96,10 @@ def run(session: Session, start: Callable[[], Executor], tracked: Path | None = 
         studies = session.studies(store.searches)
         _keep_what_is_trained_on(session)
         _say_start(session, executor)
-        rate_of = rate_of_records(executor.sharing)
-        rows = rows_left(studies, session.protocol, store, session.fingerprint, rate_of)
-        for line in expectation(rows, experiment.search, executor.workers, executor.sharing):
+        gpus = math.ceil(executor.workers / executor.sharing) if executor.sharing else 0
+        planned = rows_left(studies, session.protocol, store, session.fingerprint)
+        rows = with_rates(planned, executor.workers, rate_of_records(gpus))
+        for line in expectation(rows, experiment.search, executor.workers, gpus):
             say(line)
         plan = session.plan.model_copy(update={"interim_looks": interim_looks(session)})
         store.put_experiment(session.fingerprint, session.name, plan)

@@ -29,10 +29,19 @@ _SCHEDULE = ["epoch_steps", "max_epochs", "validate_every", "patience"]
 
 @dataclass(frozen=True)
 class Expected:
-    """An expected number, and the kept record that it is from; no record for one that is plain arithmetic."""
+    """An expected number.
+
+    Attributes:
+        value: The number.
+        record: The kept record that it is from; empty for one that is plain arithmetic.
+        of_method: Whether the record has this method; if not, the number is the mean over its methods.
+        of_kind: Whether the record trained the same: features, or a network.
+    """
 
     value: float
     record: str = ""
+    of_method: bool = True
+    of_kind: bool = True
 
 
 @dataclass(frozen=True)
@@ -79,7 +88,12 @@ def expected_steps(conditions: Conditions, epoch_steps: int, method: str, stage:
     lines = lines[lines["other_stage"] == lines["other_stage"].min()]
     steps = float(_of_method(lines, method)["steps"].mean())
     of = {True: " (an embedder on features)", False: " (a whole network)"}[bool(first["frozen"])]
-    return Expected(min(max(steps, fewest), most), f"{first['record']}{of if first['other_kind'] else ''}")
+    return Expected(
+        min(max(steps, fewest), most),
+        f"{first['record']}{of if first['other_kind'] else ''}",
+        of_method=bool((lines["method"] == method).any()),
+        of_kind=not first["other_kind"],
+    )
 
 
 def expected_folds(method: str) -> Expected:

@@ -81,26 +81,40 @@ def test_hours_come_from_records_from_the_user_or_from_this_machine(plan, say, t
     text = plan("quickstart", *once)
     assert "method ┃ search ┃ reproductions ┃ tests ┃ in all ┃ at most" in text
     assert "at most 368 trainings, 0 in the store, 368 to do, 279 expected" in text
-    assert "expected 4 min, at most 6 min, with 2 trainings at a time; 0.14 CPU-hours, at most 0.19" in text
+    assert (
+        "expected 4 min, at most 6 min at this speed, with 2 trainings at a time; 0.14 CPU-hours, at most 0.19" in text
+    )
     assert "no training is expected to stop early" in text
     assert "racing leaves 67 to 78 % of the folds, as in results/measured/reality_check_glyphs.zip" in text
     assert "steps (3,196 to 3,530 images) a second of one training, from results/measured/quickstart.json.xz" in text
     given = plan("quickstart", "--rate", "320", *once)
     assert "speed: 10 steps (320 images) a second of one training, from --rate" in given
     # 352 trainings of 200 steps, 10 a second, two at a time; 8 runs are tested with four models on 1,498 images.
-    assert "at most 1 h, with 2 trainings at a time; " in given
+    assert "at most 1 h at this speed, with 2 trainings at a time; " in given
     assert "hours of training" in given
     refused(say("plan", "quickstart", "--measure", "--rate", "3"), "leave out --rate and --gpus")
 
 
 def test_a_plan_for_gpus_needs_none(plan):
     text = plan("mlrc_cub200", "--gpus", "8", "--methods", "untrained,contrastive")
-    assert "with 32 trainings at a time on 8 GPUs; " in text
-    assert "GPU-hours, at most " in text
-    assert "from results/measured/bench_gpu.json (NVIDIA H100 80GB HBM3, 4 at a time)" in text
+    assert "at this speed, with 4 trainings at a time in the search and 32 afterwards on 8 GPUs; " in text
+    assert "GPU-hours of work, at most " in text
+    assert "speed: 29 to 75 steps (926 to 2,393 images) a second of one training, from " in text
+    assert "from results/measured/bench_gpu.json (NVIDIA H100 80GB HBM3); and " in text
     early = "results/measured/mlrc_frozen_cub200_random_start_subset.json.xz (an embedder on features)"
     assert f"early stopping leaves 6.1 % of the steps, as in {early}" in text
-    assert "More at a time change nothing: the trials of one search of Contrastive follow one another" in text
+    assert "More at a time change little: the trials of one search of Contrastive follow one another" in text
+
+
+def test_a_number_that_is_not_of_the_method_is_marked(plan):
+    """The record on frozen features has a contrastive loss, and no SupCon."""
+    text = plan("mlrc_cub200", "--gpus", "8", "--methods", "contrastive,supcon")
+    assert "no record trained such a network to its end, so its trainings may end much later, or earlier" in text
+    assert "~ (1 method): the mean over the record's methods, since it has none of these" in text
+    assert text.count("~") == 2, "one row and the line that explains it"
+    glyphs = plan("quickstart", "--device", "cpu")
+    assert "~" not in glyphs
+    assert "to its end" not in glyphs
 
 
 def test_what_no_record_knows_is_not_expected(plan):

@@ -6,7 +6,7 @@ import pytest
 
 from protocols.protocol_registry import PROTOCOLS
 from reproduce.outputs.store_files import unpack_store
-from reproduce.run.expected import STAGES, duration, rate_of_records, rows_left
+from reproduce.run.expected import STAGES, duration, rate_of_records, rows_left, trainings_at_a_time, with_rates
 from reproduce.run.session import open_session
 from reproduce.storage import open_store, storage_paths
 from results.store.experiment_results import FOLDER
@@ -22,7 +22,8 @@ def test_fourteen_losses_took_what_is_expected(tmp_path):
     methods = list(start.plan.rows)
     experiment = load_experiment("reality_check/glyphs", {"methods": methods})
     session = open_session("glyphs", experiment, storage_paths(str(tmp_path / "none.sqlite")), outline=True)
-    rows = rows_left(session.studies(), PROTOCOLS["mlrc"], None, session.fingerprint, rate_of_records())
+    planned = rows_left(session.studies(), PROTOCOLS["mlrc"], None, session.fingerprint)
+    rows = with_rates(planned, 2, rate_of_records())
     expected = math.fsum(row.left(stage).total for row in rows.values() for stage in STAGES)
     assert took / 1.5 < expected < took * 1.5
     trainings = sum(row.left(stage).expected for row in rows.values() for stage in ("search", "reproductions"))
@@ -32,7 +33,7 @@ def test_fourteen_losses_took_what_is_expected(tmp_path):
 def test_more_workers_than_the_trials_of_a_search_leave_room_for_change_nothing(tmp_path):
     experiment = load_experiment("quickstart", {"methods": ["untrained", "triplet"]})
     session = open_session("q", experiment, storage_paths(str(tmp_path / "none.sqlite")), outline=True)
-    rows = rows_left(session.studies(), session.protocol, None, session.fingerprint, rate_of_records())
+    rows = with_rates(rows_left(session.studies(), session.protocol, None, session.fingerprint), 2, rate_of_records())
     few, many = duration(rows, 2), duration(rows, 100)
     assert few.work == many.work
     assert few.seconds == pytest.approx(few.work / 2)
@@ -41,3 +42,36 @@ def test_more_workers_than_the_trials_of_a_search_leave_room_for_change_nothing(
     # Four raced searches side by side, each with 10 trials of 4 folds in turn; the untrained trunk takes a second.
     assert many.seconds == pytest.approx(few.work / 4, rel=0.3)
     assert many.most > many.seconds
+
+
+MANY = ["contrastive", "proxy_anchor", "triplet", "arcface", "cosface", "margin", "snr_contrastive", "multi_similarity"]
+
+
+def on_eight_gpus(tmp_path, methods, workers=32):
+    experiment = load_experiment("mlrc_cub200", {"methods": methods})
+    session = open_session("m", experiment, storage_paths(str(tmp_path / "none.sqlite")), outline=True)
+    planned = rows_left(session.studies(), session.protocol, None, session.fingerprint)
+    return with_rates(planned, workers, rate_of_records(gpus=8))
+
+
+def test_the_folds_of_two_searches_have_a_gpu_each(tmp_path):
+    """Eight trainings on eight GPUs have the speed of one alone, and work one GPU each."""
+    rows = on_eight_gpus(tmp_path, ["contrastive", "proxy_anchor"])
+    assert trainings_at_a_time(rows, 32) == {"search": 8, "reproductions": 32, "tests": 20}
+    row = rows["contrastive"]
+    assert 1 / row.rates["search"].step == pytest.approx(74.8, rel=1e-3)
+    assert 4 / row.rates["reproductions"].step == pytest.approx(115.7, rel=1e-3)
+    took = duration(rows, 32, gpus=8)
+    assert took.seconds == pytest.approx(row.chain(32))
+    search = math.fsum(one.left("search").total for one in rows.values())
+    assert search < took.work < 1.2 * search
+    assert took.work < took.seconds * 8
+
+
+def test_many_searches_fill_all_workers(tmp_path):
+    rows = on_eight_gpus(tmp_path, MANY)
+    assert trainings_at_a_time(rows, 32)["search"] == 32
+    took = duration(rows, 32, gpus=8)
+    assert 4 / rows["triplet"].rates["search"].step == pytest.approx(115.7, rel=1e-3)
+    search = math.fsum(one.left("search").total for one in rows.values())
+    assert took.work > search / 4

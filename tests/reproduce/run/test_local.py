@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import threading
 from contextlib import closing, nullcontext
 
 import pytest
@@ -201,6 +202,29 @@ def test_trainings_are_spread_over_all_gpus(worker, setup):
     # Each knows how many there are on its GPU.
     assert [rest for _, *rest in worker.calls] == [[GPU_THREADS, sharing] for sharing in (3, 2, 3, 2, 3)]
     assert [spread(device) for device in ("cuda", "cuda:1", "cpu")] == [["cuda:0", "cuda:1"], ["cuda:1"], ["cpu"]]
+
+
+def test_a_training_goes_to_the_gpu_with_the_fewest(worker, setup, monkeypatch):
+    """While one training runs on a GPU, the next two run on the other one, in turn."""
+    began, go_on, call = threading.Event(), threading.Event(), worker.call
+
+    def first_one_waits(self, function, *arguments):
+        result = call(self, function, *arguments)
+        if function is not local._use and len(self.calls) == 1:
+            began.set()
+            assert go_on.wait(20)
+        return result
+
+    monkeypatch.setattr(worker, "call", first_one_waits)
+    with closing(LocalProcesses("cuda", 4)) as executor:
+        first = executor.submit(task_of(setup))
+        assert began.wait(20)
+        for trial in (1, 2):
+            executor.submit(task_of(setup, trial=trial)).result(20)
+        go_on.set()
+        first.result(20)
+    busy, *others = [device for device, *_ in worker.calls]
+    assert busy not in others
 
 
 @pytest.mark.parametrize(

@@ -74,9 +74,9 @@ def row_left(setup, method, trainings, seconds):
     row = PlannedRow(key=method.name, title=method.name, method=method)
     steps = 0 if method.loss is None else setup.conditions.training.max_epochs
     planned = {"search": trainings, "reproductions": 0, "tests": 0}
-    rate = None if seconds is None else Rate(seconds / steps, "a test")
+    rates = {} if seconds is None else dict.fromkeys(planned, Rate(seconds / steps, "a test"))
     nothing = dict.fromkeys(planned, 0)
-    return RowLeft(Study(row, setup, SearchSettings(trials=1)), planned, nothing, steps, (0, 0), rate)
+    return RowLeft(Study(row, setup, SearchSettings(trials=1)), planned, nothing, steps, (0, 0), rates)
 
 
 def test_a_log_has_a_line_per_choice_of_an_epoch_and_per_whole_run(tmp_path):
