@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from protocols.protocol_registry import ProtocolEntry
 from protocols.study import Study
 from results.answer.durations import (
+    START,
     Expected,
     Rate,
     Stage,
@@ -143,7 +144,7 @@ class RowLeft:
             return None
         epochs = steps * training.max_epochs / self.most_steps
         validations = 1 + math.ceil(epochs / training.validate_every)
-        return steps * rate.step + validations * self.evaluated[0] * rate.image
+        return rate.training + steps * rate.step + validations * self.evaluated[0] * rate.image
 
     def _test_seconds(self) -> float | None:
         if (rate := self.rates.get("tests")) is None:
@@ -235,7 +236,7 @@ class Duration:
     """How long the trainings and tests that are left take.
 
     Attributes:
-        seconds: Expected, with so many trainings at a time.
+        seconds: Expected, with so many trainings at a time and the start of their processes.
         most: At most.
         work: Expected seconds of work, of a core or of a GPU: those that share it count once. At most in `most_work`.
         longest: Title of the row whose search alone takes as long as everything, so that more workers change little.
@@ -270,7 +271,10 @@ def duration(rows: Mapping[str, RowLeft], workers: int, gpus: int = 0) -> Durati
     most_chain = chain * most_work / work if work else 0.0
     all_busy, _ = in_all(dict.fromkeys(STAGES, workers))
     longest = title if chain > all_busy else None
-    return Duration(max(side_by_side, chain), max(most_side_by_side, most_chain), work, most_work, longest)
+    start = START if chains else 0.0
+    return Duration(
+        start + max(side_by_side, chain), start + max(most_side_by_side, most_chain), work, most_work, longest
+    )
 
 
 class TimeLeft:

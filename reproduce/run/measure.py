@@ -50,7 +50,8 @@ def _measured(study: Study, session: Session, executor: Executor) -> Rate:
     validated = _seconds(study, kind, _BEFORE, executor) if images else short
     step = max(long - short, 1e-9) / STEPS
     words = f"{counted(STEPS, 'step')} on this machine"
-    return Rate(step, words, image=max(validated - short, 1e-9) / 2 / images if images else 0.0)
+    image = max(validated - short, 1e-9) / 2 / images if images else 0.0
+    return Rate(step, words, image=image, training=max(short - _BEFORE * step, 0.0))
 
 
 def _seconds(study: Study, classes: FoldClasses, steps: int, executor: Executor) -> float:

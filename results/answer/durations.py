@@ -17,6 +17,14 @@ FILE = Path(__file__).with_name("training_durations.csv")
 
 Stage = Literal["search", "reproductions", "tests"]
 
+START = 11.0
+"""CPU seconds until the first training begins: imports of the process that workers are forked from (9.2), and of the
+first worker (1.9). The median of three, on an AMD EPYC (family 25, model 17), on which other programs ran too."""
+
+TRAINING = 0.05
+"""CPU seconds of a training of the quickstart beside its steps, in a worker that has trained before: the median of nine
+on the same machine, with `small_conv`."""
+
 _ENDED = 0.75
 """A record whose trainings made a larger part of their steps was mostly cut off, and does not say where early stopping
 ends trainings of another length."""
@@ -53,12 +61,14 @@ class Rate:
         image: Seconds of an image in an evaluation; 0 where these are in `step`.
         words: Where the rate is from.
         test: Seconds of the test of a run; None counts its images by `image`, or by `step`.
+        training: Seconds of a training beside its steps and evaluations.
     """
 
     step: float
     words: str
     image: float = 0.0
     test: float | None = None
+    training: float = TRAINING
 
 
 def expected_steps(conditions: Conditions, epoch_steps: int, method: str, stage: Stage) -> Expected:
