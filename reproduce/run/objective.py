@@ -116,7 +116,8 @@ class Objective:
                 and its number, gives its value again, from the trainings in the store.
 
         Raises:
-            InputError: The study minimises or has several objectives, or the method has no such hyperparameter.
+            InputError: The study minimises or has several objectives, `suggest` returns no dict, a value of a fixed or
+                finished trial is outside its range, or the method has no such hyperparameter.
             optuna.TrialPruned: The study's pruner ends the trial.
             WorkFailedError: A training failed too often for another reason.
         """
@@ -127,7 +128,15 @@ class Objective:
                 f"the study's directions are {', '.join(directions)}; MAP@R is one value to maximise: "
                 'optuna.create_study(direction="maximize")'
             )
-        setting = rounded(self.suggest(trial), self.study.row.ranges)
+        suggestion: object = self.suggest(trial)
+        if not isinstance(suggestion, dict):
+            raise InputError(
+                f"suggest= returned {suggestion!r}; it returns a dict of hyperparameters by target, such as "
+                '{"loss.margin": 0.1}'
+            )
+        if study is None:
+            _check_ranges(trial)
+        setting = rounded(suggestion, self.study.row.ranges)
         self._check_names(setting)
         trial.set_user_attr("setting", setting)
         asked = Trial(number=trial.number, setting={**self.study.row.given, **setting})
@@ -211,6 +220,14 @@ class Objective:
             failed = lab.run([MethodSearch(self.key, self.study.setup, follow)])
         if failed:
             raise failed[self.key]
+
+
+def _check_ranges(trial: BaseTrial) -> None:
+    """Refuse a value that a fixed or finished trial has outside the range that was suggested: Optuna only warns."""
+    for name, range_ in trial.distributions.items():
+        value = trial.params[name]
+        if isinstance(range_, FloatDistribution | IntDistribution) and not range_.low <= value <= range_.high:
+            raise InputError(f"{name} is {value:g}, outside its range from {range_.low:g} to {range_.high:g}")
 
 
 def suggested(trial: BaseTrial, target: str, one: Range) -> JsonValue:

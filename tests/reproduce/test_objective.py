@@ -155,6 +155,28 @@ def test_what_no_trial_can_do_is_said_by_the_first(objective, tmp_path, study, s
     assert not (tmp_path / "store.sqlite").exists()
 
 
+def finished(params):
+    """A trial of a study with a wider range."""
+    ranges = {name: optuna.distributions.FloatDistribution(0.0, 1.0) for name in params}
+    return optuna.trial.create_trial(params=params, distributions=ranges, value=0.5)
+
+
+def test_a_function_that_suggests_nothing_is_named(objective):
+    with pytest.raises(InputError, match=r"^suggest= returned None; it returns a dict of hyperparameters by target"):
+        once(objective(suggest=lambda trial: None))
+
+
+@pytest.mark.parametrize("make", [optuna.trial.FixedTrial, finished])
+def test_a_value_outside_its_range_is_not_trained(objective, tmp_path, make):
+    own = objective(suggest=lambda trial: {"loss.neg_margin": trial.suggest_float("margin", 0.2, 0.8)})
+    with (
+        pytest.warns(UserWarning, match="out of the range"),
+        pytest.raises(InputError, match=r"^margin is 0.95, outside its range from 0.2 to"),
+    ):
+        own(make({"margin": 0.95}))
+    assert not (tmp_path / "store.sqlite").exists()
+
+
 def test_the_reason_of_a_refused_setting_is_logged(objective, caplog):
     (trial,) = once(objective(suggest=lambda trial: {"batch.samples_per_class": 5})).trials
     assert trial.state.name == "FAIL"

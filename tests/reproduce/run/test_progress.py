@@ -32,7 +32,7 @@ def test_the_best_fold_stands_beside_the_untrained_value(tmp_path):
     progress = progress_of(4, len(specs))
     progress.job_done("triplet", TrainJob(specs[0]), some_result(specs[0], 0.25), from_store=False)
     text = shown(progress)
-    assert "1 of 4 trainings, best fold's validation MAP@R 0.2500 (untrained 0.0000)" in text
+    assert "1 of 4 trainings, best fold of all searches so far: validation MAP@R 0.2500 (untrained 0.0000)" in text
     assert "1/4" in text
 
 
@@ -94,7 +94,10 @@ def test_a_log_has_a_line_per_choice_of_an_epoch_and_per_whole_run(tmp_path):
     lines = file.getvalue().splitlines()
     assert len(lines) == 3
     assert lines[0].startswith(f"[{len(folds)}/3, time left ")
-    assert "] triplet: choosing the epoch, 2 of 3 trainings, best fold's validation MAP@R 0.2500" in lines[0]
+    assert (
+        "] triplet: choosing the epoch, 2 of 3 trainings, best fold of all searches so far: validation MAP@R 0.2500"
+        in lines[0]
+    )
     assert "reproductions" in lines[1]
     assert "run 1 tested, separated MAP@R" in lines[2]
     alone = progress_of(1, len(folds))
