@@ -18,8 +18,8 @@ FILE = Path(__file__).with_name("training_durations.csv")
 Stage = Literal["search", "reproductions", "tests"]
 
 START = 11.0
-"""CPU seconds until the first training begins: imports of the process that workers are forked from (9.2), and of the
-first worker (1.9). The median of three, on an AMD EPYC (family 25, model 17), on which other programs ran too."""
+"""CPU seconds until the first training begins: imports of the process that workers are forked from (9.2, the median of
+three), and of the first worker (1.9, the mean of two), on an AMD EPYC (family 25, model 17) that had other work too."""
 
 TRAINING = 0.05
 """CPU seconds of a training of the quickstart beside its steps, in a worker that has trained before: the median of nine
