@@ -98,7 +98,7 @@ def test_mlrcs_table_shows_the_stored_runs(say, store):
     assert terminal.out.count("┏") == 1
     latex = say("table", "mlrc_cub200", "--format", "latex", "--columns", "P@1", "--rows", "contrastive").out
     assert latex.count("Contrastive") == 1
-    assert r"\begin{tabular}{lrr}" in latex
+    assert r"\begin{tabular}{@{}lrr@{}}" in latex
     assert ": no row 'x'; there are " in say("table", "mlrc_cub200", "--rows", "x").err
     found = [
         cell
