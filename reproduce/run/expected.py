@@ -291,11 +291,15 @@ class TimeLeft:
         self._at_a_time = trainings_at_a_time(rows, workers)
         trained = [row for row in rows.values() if row.most_steps]
         self._in_seconds = all(row.rates for row in trained)
+        # Once: a run asks after each of its thousands of trainings.
+        stages: tuple[Stage, Stage] = ("search", "reproductions")
+        self._work = {(key, stage): self._work_of(row, stage) for key, row in rows.items() for stage in stages}
+        self._folds = {key: row.folds.value for key, row in rows.items()}
         self._done, self._count = 0.0, 0
 
     def made(self, key: str, stage: Stage) -> None:
         """Count a training of this run."""
-        self._done += self._work(key, stage)
+        self._done += self._work[key, stage]
         self._count += 1
 
     def seconds(self, totals: Mapping[str, int], done: Mapping[tuple[str, Stage], int], elapsed: float) -> float | None:
@@ -315,19 +319,17 @@ class TimeLeft:
         self, key: str, total: int, done: Mapping[tuple[str, Stage], int]
     ) -> tuple[tuple[Stage, float], tuple[Stage, float]]:
         """Expected work of a row by stage."""
-        row = self._rows[key]
-        runs = row.planned["reproductions"]
-        search = max(0, total - runs - done.get((key, "search"), 0)) * row.folds.value
+        runs = self._rows[key].planned["reproductions"]
+        search = max(0, total - runs - done.get((key, "search"), 0)) * self._folds[key]
         reproductions = runs - done.get((key, "reproductions"), 0)
         return (
-            ("search", search * self._work(key, "search")),
-            ("reproductions", reproductions * self._work(key, "reproductions")),
+            ("search", search * self._work[key, "search"]),
+            ("reproductions", reproductions * self._work[key, "reproductions"]),
         )
 
-    def _work(self, key: str, stage: Stage) -> float:
+    def _work_of(self, row: RowLeft, stage: Stage) -> float:
         """Expected work of a training: its seconds, or its steps if the speed of a row is not known."""
-        seconds = self._rows[key].left(stage).seconds
-        return (seconds or 0.0) if self._in_seconds else self._rows[key].steps(stage).value
+        return (row.left(stage).seconds or 0.0) if self._in_seconds else row.steps(stage).value
 
 
 def expectation(rows: Mapping[str, RowLeft], search: SearchSettings, workers: int, gpus: int = 0) -> list[str]:
