@@ -156,11 +156,10 @@ class RunProgress(Progress):
             self.console.print(f"[{done}/{total}, {self._left()}] {method}: {note}", highlight=False)
 
     def _left(self) -> str:
-        if self._time_left is None:
-            return f"time left {in_words(None)}"
-        return (
-            f"time left {in_words(self._time_left.seconds(self.totals, self._done, self.get_time() - self._started))}"
-        )
+        seconds = None
+        if self._time_left is not None:
+            seconds = self._time_left.seconds(self.totals, self._done, self.get_time() - self._started)
+        return f"time left {in_words(seconds)}"
 
 
 def tensorboard_folder(folder: Path) -> Path:
