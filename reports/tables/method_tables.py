@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
-from reports.tables.table import PERCENT, Cell, Column, NumberFormat, Row, Table, measured_cell
+from reports.tables.table import PERCENT, Cell, Column, NumberFormat, Row, Sheet, Table, Value, measured_cell, short
 from results.answer.intervals import Interval, student_t_interval
 from results.answer.peeking import peeking
 from results.findings.experiment import ExperimentAnswer
@@ -24,29 +24,36 @@ _SECONDS = NumberFormat(digits=1, thousands=True)
 
 
 def hyperparameters(found: ExperimentAnswer, published: PublishedSettings | None = None) -> Table:
-    """Build the table of the settings found beside published ones: a row per hyperparameter of a method and search."""
+    """Build the table of the settings found beside published ones: a row per search of a method, its settings below."""
     measured, titles = found.measured, found.titles
     rows: list[Row] = []
+    lines: list[tuple[Value, ...]] = []
     for key in (key for key in titles if key in measured.runs):
         of_source = (published or {}).get(key, {})
         for search, of_search in groupby(sorted(measured.runs[key], key=_search), _search):
             runs = list(of_search)
-            title = f"{titles[key]}, search {search + 1}" if measured.repeats_searches else titles[key]
+            if not (settings := runs[0].hyperparameters):
+                continue
             means = validation_scores(measured, runs)
             score = student_t_interval(means) if means else None
-            for name, setting in runs[0].hyperparameters.items():
-                settings = [_setting_cell(setting), _setting_cell(of_source.get(name))]
-                scores = [measured_cell(score, PERCENT), Cell(score.n if score else None)]
-                rows.append(Row(f"{title}: {name}", [*settings, *scores]))
-                score = None  # It stands in the first row of a search alone.
+            cells = (Cell(), Cell(), measured_cell(score, PERCENT), Cell(score.n if score else None))
+            title = f"{titles[key]}, search {search + 1}" if measured.repeats_searches else titles[key]
+            rows.append(Row(title, cells, key))
+            half_width = score and score.half_width
+            of_score = (score and short(100 * score.mean), half_width and short(100 * half_width), score and score.n)
+            for name, setting in settings.items():
+                own, source = _setting_cell(setting), _setting_cell(of_source.get(name))
+                rows.append(Row(name, (own, source, Cell(), Cell()), key, below=True))
+                lines.append((titles[key], search + 1, name, own.value, source.value, *of_score))
     ours_is = "the setting of the best trial" if measured.plan.trials else "the given setting"
+    header = ("Method", "search", "hyperparameter", "ours", "published")
     return Table(
         title=f"{measured.plan.title}: hyperparameters found",
         caption=f"Ours: {ours_is}, with the validation MAP@R in percent of its n reproductions, ± half width of the "
         "95 % Student-t interval. Published: the best setting that the method's source reports for the dataset.",
         columns=tuple(Column(name) for name in ("ours", "published", "validation MAP@R", "n")),
         rows=tuple(rows),
-        first="Method: hyperparameter",
+        own_sheet=Sheet((*header, "validation MAP@R", "validation MAP@R ±", "n"), tuple(lines)),
         notes=tuple(finding.sentences for finding in found.findings if finding.where == "search"),
     )
 

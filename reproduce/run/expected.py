@@ -128,13 +128,21 @@ class RowLeft:
         folds = 1 if search.racing else self.study.setup.folds
         return min(left, self.study.row.searches * folds) if stage == "search" else left
 
-    def chain(self, workers: int) -> float:
-        """Expected seconds of one search and its reproductions, which follow one another, with so many at a time."""
-        searches = self.study.row.searches
-        search, runs = self.left("search"), self.left("reproductions")
+    def chain(self, workers: int) -> tuple[float, float]:
+        """Seconds of one search and its reproductions, which follow one another, expected and at most."""
+        search, runs, searches = self.left("search"), self.left("reproductions"), self.study.row.searches
         side_by_side = max(1, min(self.side_by_side("search") // searches, workers))
-        of_runs = max(runs.seconds or 0.0, (runs.total or 0.0) / searches / workers) if runs.most else 0.0
-        return (search.total or 0.0) / searches / side_by_side + of_runs
+
+        def follow(of_search: float | None, of_runs: float | None, of_run: float | None) -> float:
+            longest = of_run if runs.most else 0.0
+            return (of_search or 0.0) / searches / side_by_side + max(
+                longest or 0.0, (of_runs or 0.0) / searches / workers
+            )
+
+        return (
+            follow(search.total, runs.total, runs.seconds),
+            follow(search.most_total, runs.most_total, runs.most_seconds),
+        )
 
     def _seconds(self, stage: Stage, steps: float) -> float | None:
         training = self.study.setup.conditions.training
@@ -266,9 +274,8 @@ def duration(rows: Mapping[str, RowLeft], workers: int, gpus: int = 0) -> Durati
     work, most_work = in_all({stage: max(1, _sharing(number, gpus)) for stage, number in at_a_time.items()})
     side_by_side, most_side_by_side = in_all(at_a_time)
     chains = {row.study.row.title: row.chain(workers) for row in rows.values() if row.to_do}
-    title, chain = max(chains.items(), key=lambda item: item[1], default=("", 0.0))
-    # What follows one another at most grows as the work does.
-    most_chain = chain * most_work / work if work else 0.0
+    title, (chain, _) = max(chains.items(), key=lambda item: item[1], default=("", (0.0, 0.0)))
+    most_chain = max((most for _, most in chains.values()), default=0.0)
     all_busy, _ = in_all(dict.fromkeys(STAGES, workers))
     longest = title if chain > all_busy else None
     start = START if chains else 0.0

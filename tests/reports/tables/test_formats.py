@@ -254,8 +254,9 @@ def test_every_table_is_written_in_every_format(kind):
     texts = {form: write(table) for form, write in WRITERS.items()}
     for form in ("markdown", "html", "latex"):
         for row in table.rows:
-            assert row.head.split()[0].rstrip(":") in texts[form]
-    assert len(read(table)) == len(table.rows)
+            name = row.head.split()[0].rstrip(":")
+            assert (escape_latex(name) if form == "latex" else name) in texts[form]
+    assert len(read(table)) == len(table.sheet.rows)
 
 
 def test_csv_and_json_have_the_cells_in_the_units_of_the_table():
