@@ -1,12 +1,15 @@
-"""The tables and the page of a board: the ranking of the methods, then what is the same on all datasets."""
+"""The tables, the figure and the page of a board: the ranking of the methods, then what is the same on all datasets."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from reports.board.board_findings import of_agreement, of_failed, of_units
 from reports.board.boards import Board, BoardDataset
+from reports.figures.score_figures import Places, rank_plot
+from reports.figures.style import files_of
+from reports.page.figures import PageFigure
 from reports.tables.formats import templates, to_html
 from reports.tables.table import Cell, Column, NumberFormat, Row, Table, format_of, measured_cell
 from results.answer.across_datasets import FEWEST_FOR_A_MEAN, BoardVerdict, PairOverDatasets, side_of, surviving
@@ -133,14 +136,43 @@ def pairs_table(board: Board, compare: str = "all", *, decided: bool = False) ->
     return _short(full, counts, of_row, [column.title for column in (*means, verdict)])
 
 
-def board_page(board: Board, compare: str = "all", made: str = "") -> str:
-    """Draw the page of a board as HTML. `made` is the footer's sentence on when and by what it was drawn."""
+def places_of(answer: Answer, methods: Mapping[str, str]) -> dict[str, Places]:
+    """Return the places that methods, given as keys with titles, can have among them, and those of their means."""
+    by_mean = sorted(methods, key=lambda key: -answer.question.sign * answer.values[key].mean)
+    known = {key: answer.rank_intervals.get(key, (1, len(by_mean))) for key in methods}
+    return {title: Places(known[key][0], 1 + by_mean.index(key), known[key][1]) for key, title in methods.items()}
+
+
+def ranks_figure(board: Board) -> PageFigure | None:
+    """Draw the places that each method can have on each dataset; None for more datasets than a page is wide."""
+    if len(board.datasets) > MOST_DATASETS:
+        return None
+    methods = {key: board.methods[key] for key in board.mean_ranks}
+    drawn = rank_plot({one.title: places_of(one.answer, methods) for one in board.datasets})
+    return PageFigure("ranks", "Places on each dataset", files_of(drawn))
+
+
+def board_page(board: Board, compare: str = "all", made: str = "", figure: PageFigure | None = None) -> str:
+    """Draw the page of a board as HTML.
+
+    Args:
+        board: The board.
+        compare: Which pairs the table of pairs has.
+        made: The footer's sentence on when and by what it was drawn.
+        figure: The figure of ranks.
+    """
     ranking, pairs = ranking_table(board, with_headline=False), pairs_table(board, compare)
-    tables = (replace(ranking, title="Ranking"), pairs)
     return (
         templates(Path(__file__).parent)
         .get_template("board.html")
-        .render(title=ranking.title, headline=headline(board), tables=list(map(to_html, tables)), made=made)
+        .render(
+            title=ranking.title,
+            headline=headline(board),
+            ranking=to_html(replace(ranking, title="Ranking")),
+            figure=figure,
+            pairs=to_html(pairs),
+            made=made,
+        )
     )
 
 

@@ -45,6 +45,9 @@ CAPTION_OF_TEST_SCORES = (
 _LONG_NAME, _WIDE_NAME = 26, 16
 """Numbers of characters after which a name wraps, and leaves the axis too narrow for its label."""
 
+_MOST_TICKS = 12
+"""Number of places up to which each has a tick."""
+
 
 @styled
 def interval_plot(
@@ -95,6 +98,45 @@ def caption_of_intervals(unit: IntervalUnit) -> str:
         f"The points below a mean are {points}.{over} Overlapping intervals do not replace a test. The verdicts above "
         "are tests."
     )
+
+
+@dataclass(frozen=True)
+class Places:
+    """The places that a method can have on a dataset, first to last, and the one that its mean has."""
+
+    first: int
+    of_mean: int
+    last: int
+
+
+@styled
+def rank_plot(datasets: Mapping[str, Mapping[str, Places]]) -> Figure:
+    """Draw the places that each method can have as a line in a panel for each dataset, with the place of its mean.
+
+    Args:
+        datasets: Title of each dataset, and the places of its methods by their titles. All have the same methods, which
+            stand in the order of the first dataset.
+    """
+    order = list(next(iter(datasets.values()), {}))
+    if not order or any(set(own) != set(order) for own in datasets.values()):
+        raise FigureError("a figure of ranks needs the same methods on every dataset, at least one")
+    figure = new_figure(1.15 + 0.27 * len(order))
+    panels = figure.subplots(1, len(datasets), sharey=True, squeeze=False).ravel()
+    for panel, (title, own) in zip(panels, datasets.items(), strict=True):
+        for row, name in enumerate(order):
+            places = own[name]
+            panel.plot((places.first, places.last), (row, row), "|-", color=BLUE, linewidth=3, label="can have")
+            look: Look = {"color": ORANGE, "markersize": 6, "markerfacecolor": "white", "zorder": 5}
+            panel.plot(places.of_mean, row, linestyle="", marker="D", label="its mean has", **look)
+        panel.set_title(title, loc="left", fontsize=9)
+        panel.set_xlim(0.5, len(order) + 0.5)
+        panel.set_xticks(range(1, len(order) + 1, 1 if len(order) <= _MOST_TICKS else 4))
+        panel.grid()
+    panels[0].set_yticks(range(len(order)), [fill(name, _LONG_NAME) for name in order])
+    panels[0].set_ylim(len(order) - 0.5, -0.5)
+    figure.supxlabel("place of the method (1 is the best)", fontsize=9)
+    figure.legend(*legend_keys(panels[0]), loc="outside upper right", ncols=2)
+    return figure
 
 
 @styled

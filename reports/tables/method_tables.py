@@ -39,8 +39,10 @@ def hyperparameters(found: ExperimentAnswer, published: PublishedSettings | None
             cells = (Cell(), Cell(), measured_cell(score, PERCENT), Cell(score.n if score else None))
             title = f"{titles[key]}, search {search + 1}" if measured.repeats_searches else titles[key]
             rows.append(Row(title, cells, key))
-            half_width = score and score.half_width
-            of_score = (score and short(100 * score.mean), half_width and short(100 * half_width), score and score.n)
+            of_score: tuple[Value, ...] = (None, None, None)
+            if score:
+                half_width = None if score.half_width is None else short(100 * score.half_width)
+                of_score = (short(100 * score.mean), half_width, score.n)
             for name, setting in settings.items():
                 own, source = _setting_cell(setting), _setting_cell(of_source.get(name))
                 rows.append(Row(name, (own, source, Cell(), Cell()), key, below=True))

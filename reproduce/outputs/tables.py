@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import JsonValue, ValidationError
 
-from reports.board.board_table import board_page, pairs_table, ranking_table
+from reports.board.board_table import board_page, pairs_table, ranking_table, ranks_figure
 from reports.board.boards import Board, Source, with_all_methods
 from reports.published.eligibility import StoredExperiment, concerns
 from reports.tables.differences import differences
@@ -130,8 +130,9 @@ def _with_runs(store: Store, start: Start) -> Iterator[Source]:
 
 
 def write_board(board: Board, compare: str, folder: Path, made: str) -> list[Path]:
-    """Write a board's tables in all formats, and its page; return the files, the page first."""
-    texts = {"index.html": board_page(board, compare, made)}
+    """Write a board's tables and its figure in all formats, and its page; return the files, the page first."""
+    figure = ranks_figure(board)
+    texts = {"index.html": board_page(board, compare, made, figure)}
     on = " ".join(dataset.title for dataset in board.datasets)
     for name, drawn in (("ranking", ranking_table(board)), ("pairs", pairs_table(board, compare))):
         table = replace(drawn, label=f"board {on} {name} {compare}")
@@ -139,4 +140,5 @@ def write_board(board: Board, compare: str, folder: Path, made: str) -> list[Pat
     with writing_to(folder):
         for name, text in texts.items():
             write_atomically(folder / name, text)
-    return [folder / name for name in texts]
+        figures = figure.save(folder) if figure else []
+    return [folder / name for name in (*texts, *figures)]

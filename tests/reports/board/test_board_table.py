@@ -2,11 +2,12 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
 from benchmarks.kept_tables import kept_board
-from reports.board.board_table import board_page, headline, pairs_table, ranking_table
+from reports.board.board_table import board_page, headline, pairs_table, places_of, ranking_table, ranks_figure
 from reports.board.boards import boards_of
 from reports.tables.formats import WRITERS
 from reports.tables.table import cell_text
@@ -24,6 +25,17 @@ def board():
         source("inshop", LEVELS, place="lab.zip"),
     ]
     return boards_of(sources)[0][0]
+
+
+def test_the_figure_has_the_places_of_the_ranking(board):
+    table = ranking_table(board)
+    for dataset in board.datasets:
+        for key, places in zip(board.methods, places_of(dataset.answer, board.methods).values(), strict=True):
+            ends = dict.fromkeys(map(str, (places.first, places.last)))
+            assert cell_text(table.row(key)[f"{dataset.title} rank"]) == " to ".join(ends)
+    assert [places.of_mean for places in places_of(board.datasets[2].answer, board.methods).values()] == [2, 1, 3]
+    assert ranks_figure(board).image in board_page(board, figure=ranks_figure(board))
+    assert ranks_figure(replace(board, datasets=board.datasets * 2)) is None
 
 
 def words(table):

@@ -6,9 +6,11 @@ from matplotlib.container import ErrorbarContainer
 
 from reports.figures.score_figures import (
     FoldCurve,
+    Places,
     caption_of_intervals,
     caption_of_search,
     interval_plot,
+    rank_plot,
     score_curves,
     search_history,
 )
@@ -44,6 +46,20 @@ def test_an_interval_over_searches_is_the_given_one():
     assert ends[:, 0] == pytest.approx([20.5, 40.5])
     assert "single search" in legend_texts(figure)
     assert "means of the searches" in caption_of_intervals("search")
+
+
+def test_ranks_are_lines_from_the_first_to_the_last_place_with_that_of_the_mean():
+    figure = rank_plot(
+        {"birds": {"A": Places(1, 1, 3), "B": Places(2, 2, 2)}, "cars": {"B": Places(1, 2, 2), "A": Places(1, 1, 1)}}
+    )
+    birds, cars = figure.axes
+    assert [list(line.get_xdata()) for line in lines_labelled(birds, "can have")] == [[1, 3], [2, 2]]
+    assert [list(line.get_xdata()) for line in lines_labelled(cars, "can have")] == [[1, 1], [1, 2]]
+    assert [line.get_xdata()[0] for line in lines_labelled(cars, "its mean has")] == [1, 2]
+    assert [text.get_text() for text in birds.get_yticklabels()] == ["A", "B"]
+    assert birds.yaxis_inverted(), "the first method stands at the top"
+    with pytest.raises(FigureError, match="same methods"):
+        rank_plot({"birds": {"A": Places(1, 1, 1)}, "cars": {"B": Places(1, 1, 1)}})
 
 
 def fold(values, best):

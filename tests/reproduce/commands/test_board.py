@@ -70,11 +70,13 @@ def test_files_of_all_formats_and_the_page_are_written(say, tmp_path):
     keep(tmp_path, "mine", "cub200", "sop")
     answer = say("board", "--to", "board").done()
     names = {f"{table}.{suffix}" for table in ("ranking", "pairs") for suffix in FILES.values()}
+    names |= {f"ranks.{suffix}" for suffix in ("svg", "png", "pdf")}
     assert {path.name for path in (tmp_path / "board").iterdir()} == {"index.html", *names}
     assert answer.out.startswith("Stanford Online Products, CUB-200-2011: board/index.html; beside it ")
     page = (tmp_path / "board" / "index.html").read_text()
     assert "from mine/cub200" not in page
     assert "mine/cub200 from runs/store.sqlite" in page
+    assert '<img src="data:image/png;base64,' in page
 
 
 def test_unlike_boards_have_folders_of_their_own(say, tmp_path):
