@@ -4,7 +4,8 @@ What is drawn stands on a page between the comments `KIND: NAME` and `end of KIN
 `results/measured/NAME.json.xz`, `claims elsewhere` (`NAME of EXPERIMENT`) what it shows of the papers' claims about
 other datasets, `board` the pairs that
 several records tell apart after a correction over all, `closed forms` what losses add to those of the
-records `closed_forms_NAME`, and `calibration` a table of what was simulated.
+records `closed_forms_NAME`, `panels` the means, places and contrasts of several panels of one experiment side by side,
+and `calibration` a table of what was simulated. The places of the panels of 2026 are drawn as a figure too.
 """
 
 import re
@@ -13,18 +14,23 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
+from matplotlib.figure import Figure
+
 from benchmarks.calibration_tables import calibration_table
-from reports.board.board_table import pairs_table, ranking_table
+from reports.board.board_table import pairs_table, places_of, ranking_table
 from reports.board.boards import Board, Source, boards_of
+from reports.figures.score_figures import rank_plot
+from reports.figures.style import files_of
 from reports.published.claims import AnsweredClaim, RunsAnswer, answer_claims, verdict_counts
 from reports.published.eligibility import StoredExperiment
 from reports.tables.differences import size_words
 from reports.tables.formats import to_markdown
 from reports.tables.result_table import table_of
-from reports.tables.table import POINTS, Cell, cell_text, with_notes
+from reports.tables.table import PERCENT, POINTS, Cell, cell_text, measured_cell, with_notes
 from reproduce.config.experiment_file import departures
 from results.answer.answer_question import answer_on
 from results.answer.answers import Answer
+from results.answer.contrasts import ContrastAnswer, contrasts_of
 from results.answer.deviations import setting_phrase
 from results.atomic_files import write_atomically
 from results.findings.experiment import answer_of
@@ -32,7 +38,7 @@ from results.findings.search import range_ends
 from results.published.claims import shipped_claims
 from results.records.frame import EMBEDDING_KINDS
 from results.store.experiment_results import FOLDER, MeasuredExperiment
-from results.wording import counted
+from results.wording import counted, place_words
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRATCH = ("reality_check_glyphs", "reality_check_handwriting")
@@ -52,7 +58,7 @@ def with_tables(text: str) -> str:
 
 def _is_kept(marked: re.Match[str]) -> bool:
     """Whether it is drawn from a kept record; other programs draw tables too."""
-    return marked["kind"] != "table" or (FOLDER / f"{marked['what']}.json.xz").exists()
+    return marked["kind"] != "table" or _kept(marked["what"]).exists()
 
 
 def _drawn(marked: re.Match[str]) -> str:
@@ -157,8 +163,63 @@ def _of_forms(found: Answer) -> Iterator[str]:
     yield f"{above}, {len(pairs) - above - below}, {below}"
 
 
+def _panels(names: str) -> str:
+    """Means and places of the methods in the primary score of each record, and its contrasts, a column for a record."""
+    answers = {_data(name): answer_of(MeasuredExperiment.kept(name)) for name in names.split(", ")}
+    head = [f"| Method | {' | '.join(answers)} |", f"|---|{'--:|' * len(answers)}"]
+    order = _by_mean_place(list(answers.values()))
+    titles = next(iter(answers.values())).titles
+    rows = [
+        f"| {titles[key]} | {' | '.join(_mean_and_place(found, key) for found in answers.values())} |" for key in order
+    ]
+    lines = [*head, *rows]
+    contrasts = [contrasts_of(found, found.measured.plan.experiment.contrasts) for found in answers.values()]
+    if asked := [one.asked.title for one in contrasts[0]]:
+        lines += ["", f"| Contrast | {' | '.join(answers)} |", head[1]]
+        for title, of_panels in zip(asked, zip(*contrasts, strict=True), strict=True):
+            lines.append(f"| {title} | {' | '.join(map(_of_contrast, of_panels))} |")
+    return "\n".join(lines)
+
+
+def _mean_and_place(found: Answer, key: str) -> str:
+    return f"{cell_text(measured_cell(found.intervals[key], PERCENT))} ({place_words(found.final_ranks[key])})"
+
+
+def _data(name: str) -> str:
+    """What a panel of 2026 is on, as its record names it."""
+    return name.removeprefix("reality_check_2026_").replace("birds_subset", "frozen birds")
+
+
+def _by_mean_place(answers: Sequence[Answer]) -> list[str]:
+    """The methods of all answers, those with the best mean place of their means first."""
+    orders = [sorted(found.final_ranks, key=lambda key: -found.values[key].mean) for found in answers]
+    return sorted(orders[0], key=lambda key: sum(order.index(key) for order in orders))
+
+
+def _of_contrast(one: ContrastAnswer) -> str:
+    if one.untested or one.p_better is None:
+        return one.untested or ""
+    says = "shown" if one.shown else f"cannot tell; {100 * (one.smallest or 0):.1f} would have shown"
+    return f"{cell_text(Cell(one.difference, one.half_width, form=POINTS))} ({says})"
+
+
+def ranks_of_2026() -> Figure:
+    """Draw the places of the methods in the panels of 2026 that are kept and have one image of a class in a batch."""
+    found = {_data(name): answer_of(MeasuredExperiment.kept(name)) for name in _OF_2026 if _kept(name).exists()}
+    order = _by_mean_place(list(found.values()))
+    return rank_plot({title: places_of(one, {key: one.titles[key] for key in order}) for title, one in found.items()})
+
+
+_OF_2026 = ("reality_check_2026_birds_subset", "reality_check_2026_glyphs", "reality_check_2026_handwriting")
+
+
+def _kept(name: str) -> Path:
+    return FOLDER / f"{name}.json.xz"
+
+
 _MARKDOWN: dict[str, Callable[[str], str]] = {
     **{"table": _table, "claims elsewhere": _claims_elsewhere, "board": _board, "closed forms": _closed_forms},
+    "panels": _panels,
     "calibration": calibration_table,
 }
 _MARKED = re.compile(
@@ -170,3 +231,4 @@ _MARKED = re.compile(
 if __name__ == "__main__":
     for page in pages_with_tables():
         write_atomically(page, with_tables(page.read_text(encoding="utf-8")))
+    (ROOT / "docs" / "images" / "ranks_2026.svg").write_bytes(files_of(ranks_of_2026())["svg"].encode())
