@@ -1,7 +1,8 @@
-"""A sentence for a paper from each pair of an answer, in plain text or LaTeX.
+"""A sentence for a paper from each pair of an answer, in plain text or LaTeX, and one on how all pairs were tested.
 
-It has the difference with its 95 % interval, the p value that the verdict follows from, the number of values of each
-method, the test and the correction: all that a reader needs to compute interval and p value from the single values.
+A pair's has the difference with its 95 % interval, the p value that the verdict follows from, the number of values of
+each method, the test and the correction. The last has the steps: with it a reader can compute interval and p value from
+the single values.
 """
 
 import re
@@ -9,21 +10,40 @@ import re
 from reports.tables.differences import P_VALUE
 from reports.tables.formats import escape_latex
 from reports.tables.table import Cell, value_text
-from reports.tables.tests_in_words import adjustment_words, variance_words
+from reports.tables.tests_in_words import adjustment_words, correction_words, variance_words
 from results.answer.answers import Answer
-from results.answer.values import Pair
-from results.wording import plural, score_form
+from results.answer.values import MethodValues, Pair
+from results.wording import capitalized, plural, score_form
 
 
 def sentences(found: Answer, *, latex: bool = False) -> list[str]:
-    """Write a sentence for each pair that was asked for, claims first."""
-    write = latex_sentence if latex else sentence
-    return [write(found, pair) for pair in found.shown_pairs]
+    """Write a sentence for each pair that was asked for, claims first, and one on how they were tested."""
+    texts = [*(sentence(found, pair) for pair in found.shown_pairs), how_tested(found)]
+    return [_in_latex(text) if latex else text for text in texts if text]
 
 
-def latex_sentence(found: Answer, pair: Pair) -> str:
-    """Write the sentence of a pair for LaTeX."""
-    text = re.sub(r"(?<![\w.])−(?=\d)", "\0", sentence(found, pair))
+def how_tested(found: Answer) -> str:
+    """Write the steps that the p values and intervals of all pairs have in common; empty if no pair was tested."""
+    if not found.tested:
+        return ""
+    alone = "intervals are of each pair alone" if len(found.pairs) > 1 else ""
+    kinds = {pair.size == "within" and not pair.better for pair in found.shown_pairs if not pair.untested}
+    adjusted = []
+    for equal in sorted(kinds):
+        of_kind = f' of "{"equal" if equal else "better"}"' if len(kinds) > 1 else ""
+        if words := adjustment_words(found.question, equal=equal):
+            adjusted.append(f"p values{of_kind} are {words}")
+    welch = "degrees of freedom are Welch's and Satterthwaite's" if found.question.unit in _WELCH else ""
+    steps = (alone, *adjusted, variance_words(found), welch)
+    return " ".join(f"{capitalized(text)}." for text in steps if text)
+
+
+_WELCH = ("search", "run", "single search", "summary")
+"""Units of the tests whose methods have variances of their own."""
+
+
+def _in_latex(text: str) -> str:
+    text = re.sub(r"(?<![\w.])−(?=\d)", "\0", text)
     escaped = re.sub("\0\\$?([0-9.]+( .times 10\\^{-?\\d+})?)\\$?", r"$-\1$", escape_latex(text))
     return re.sub(r"\bp (=|\\textless\{\}) ([0-9.]+)", lambda m: f"$p {'=' if m[1] == '=' else '<'} {m[2]}$", escaped)
 
@@ -50,8 +70,7 @@ def sentence(found: Answer, pair: Pair) -> str:
     if ends := pair.interval:
         if pair.difference < 0:
             ends = -ends[1], -ends[0]
-        alone = " of this pair alone" if len(found.pairs) > 1 else ""
-        parts.append(f"95 % interval{alone} {_number(found, ends[0])} to {_number(found, ends[1])}")
+        parts.append(f"95 % interval {_number(found, ends[0])} to {_number(found, ends[1])}")
     parts += [_p_words(found, pair), _counts(found, pair), _test(found, pair)]
     if pair.means_disagree:
         parts.append(f"{found.with_failed_words(pair)}, so there is no verdict")
@@ -65,17 +84,19 @@ def _number(found: Answer, value: float) -> str:
 def _p_words(found: Answer, pair: Pair) -> str:
     equal = pair.size == "within" and not pair.better
     text = value_text(Cell(pair.p_equal if equal else pair.p_better, form=P_VALUE))
-    adjusted = adjustment_words(found.question, equal=equal)
+    adjusted = correction_words(found.question, equal=equal)
     return ", ".join(filter(None, [f"p {text}" if text.startswith("<") else f"p = {text}", adjusted]))
 
 
 def _counts(found: Answer, pair: Pair) -> str:
     """The number of values of each method, and how many failed."""
-    one, other = pair.of_a.n, pair.of_b.n
-    unit = plural(found.unit_word)
-    count = f"n = {one} {unit}{'' if found.question.unit in ('block', 'fold', 'dataset') else ' each'}"
-    if one != other:
-        count = f"n = {one} and {other} {unit}"
+    shared = found.question.unit in ("block", "fold", "dataset")
+    (one, of_one), (other, of_other) = ((own.n, _unit(found, own)) for own in (pair.of_a, pair.of_b))
+    count = f"n = {one} {of_one}{'' if shared else ' each'}"
+    if of_one != of_other:
+        count = f"n = {one} {of_one} and {other} {of_other}"
+    elif one != other:
+        count = f"n = {one} and {other} {of_one}"
     failed = [
         f"{len(own.failed)} of {own.count} of {found.titles[key]}"
         for key, own in ((pair.a, pair.of_a), (pair.b, pair.of_b))
@@ -88,14 +109,17 @@ def _test(found: Answer, pair: Pair) -> str:
     if found.question.unit == "dataset":
         return "Wilcoxon's signed-rank test; the difference is the median of Hodges and Lehmann"
     degrees = f"with {pair.degrees:.3g} degree{'' if pair.degrees == 1 else 's'} of freedom"
-    variance = variance_words(found)
     match found.question.unit:
         case "block":
-            test = f"paired t test over {plural(found.unit_word)} {degrees}"
+            return f"paired t test over {plural(found.unit_word)} {degrees}"
         case "fold":
-            test = f"corrected t test of cross-validation (Nadeau and Bengio, 2003) {degrees}"
+            return f"corrected t test of cross-validation (Nadeau and Bengio, 2003) {degrees}"
         case "summary":
-            test = f"Welch's t test from means and deviations {degrees}"
-        case _:
-            test = f"t test {degrees}"
-    return f"{test}; {variance}" if variance else test
+            return f"Welch's t test from means and deviations {degrees}"
+    return f"t test {degrees}"
+
+
+def _unit(found: Answer, own: MethodValues) -> str:
+    """What a method's values are, in words; one that has nothing to search is repeated beside the searches."""
+    repeated = found.question.unit == "search" and not own.planned.searched
+    return "repetitions" if repeated else plural(found.unit_word)

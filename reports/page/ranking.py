@@ -120,12 +120,14 @@ class Ranking:
 
     Attributes:
         ends: The ends of the axis in percent, as text.
+        is_cut: Whether an interval goes on beyond the axis.
         has_ranks: Whether rows have ranks.
         against: Title of the method that each other one is compared with; empty if all pairs are.
     """
 
     rows: tuple[RankedRow, ...]
     ends: tuple[str, str]
+    is_cut: bool
     has_ranks: bool
     against: str = ""
 
@@ -167,7 +169,8 @@ def ranking(material: Material) -> Ranking | None:
     rows += [RankedRow(title) for key, title in material.titles.items() if key not in intervals]
     against = found.titles[asked] if asked and found.pairs else ""
     of_axis = found.question.number(axis[0]), found.question.number(axis[1])
-    return Ranking(tuple(rows), of_axis, bool(ranks), against)
+    is_cut = any(row.drawn.cut_low or row.drawn.cut_high for row in rows if row.drawn)
+    return Ranking(tuple(rows), of_axis, is_cut, bool(ranks), against)
 
 
 def _count(material: Material, key: str) -> str:

@@ -130,6 +130,7 @@ def _latex_cell(cell: Cell) -> str:
         return escape_latex(cell.note)
     if cell.kind == "measured":
         number = re.sub(r",(?=\d)", "{,}", _EXPONENT.sub(_times, text).replace("±", r"\pm"))
+        number = number.replace(" [", r"\ [")
         text = rf"$\mathbf{{{number}}}$" if cell.leads else f"${number}$"
     else:
         text = rf"\textbf{{{escape_latex(text)}}}" if cell.leads else escape_latex(text)

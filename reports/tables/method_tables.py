@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from reports.tables.table import PERCENT, Cell, Column, NumberFormat, Row, Sheet, Table, Value, measured_cell, short
@@ -49,15 +50,25 @@ def hyperparameters(found: ExperimentAnswer, published: PublishedSettings | None
                 lines.append((titles[key], search + 1, name, own.value, source.value, *of_score))
     ours_is = "the setting of the best trial" if measured.plan.trials else "the given setting"
     header = ("Method", "search", "hyperparameter", "ours", "published")
-    return Table(
+    several = any(row.cells[2].half_width is not None for row in rows)
+    meanings = {
+        "ours": f"Ours: {ours_is}.",
+        "published": "Published: the best setting that the method's source reports for the dataset.",
+        "validation MAP@R": "Validation MAP@R: in percent, of the n reproductions"
+        + (", ± half width of the 95 % Student-t interval." if several else "."),
+        "n": "",
+    }
+    columns = tuple(Column(name) for name in meanings)
+    table = Table(
         title=f"{measured.plan.title}: hyperparameters found",
-        caption=f"Ours: {ours_is}, with the validation MAP@R in percent of its n reproductions, ± half width of the "
-        "95 % Student-t interval. Published: the best setting that the method's source reports for the dataset.",
-        columns=tuple(Column(name) for name in ("ours", "published", "validation MAP@R", "n")),
+        caption="",
+        columns=columns,
         rows=tuple(rows),
         own_sheet=Sheet((*header, "validation MAP@R", "validation MAP@R ±", "n"), tuple(lines)),
         notes=tuple(finding.sentences for finding in found.findings if finding.where == "search"),
     )
+    known = [name for name in meanings if any(cell.value not in (None, "") for cell in table.column(name))]
+    return replace(table.with_columns(known), caption=" ".join(filter(None, map(meanings.get, known))))
 
 
 def _search(run: RunRecord) -> int:

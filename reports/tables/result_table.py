@@ -112,7 +112,7 @@ def table_of(found: Answer) -> Table:
     notes = (*left_out, *(one for one in found.findings if one.level != "note"), *events)
     return Table(
         title=found.question.title,
-        caption=_caption(found, measured),
+        caption=_caption(found, measured, rows),
         columns=(Column(count_title(found.question)), *(one.column for one in scores)),
         rows=tuple(rows),
         own_sheet=Sheet(_HEADER, tuple(values)),
@@ -242,14 +242,14 @@ def _count(question: Question, own: MethodValues) -> Cell:
     """The number of runs; of complete searches and their runs as in `3 × 5` if searches are repeated."""
     planned = own.planned
     of = f" of {own.count}" if own.failed else ""
-    if planned.searches:
+    if planned.searches and planned.searched:
         return Cell(own.n, written=f"{own.n}{of} × {planned.runs}")
     if question.unit == "search":
         return Cell(own.runs, written=counted(own.runs, "run"))
     return Cell(own.n, written=f"{own.n}{of}" if of else "")
 
 
-def _caption(found: Answer, measured: MeasuredExperiment | None) -> str:
+def _caption(found: Answer, measured: MeasuredExperiment | None, rows: Sequence[Row]) -> str:
     if not found.runs:
         return "The store has no run of this experiment."
     name = found.question.score_name
@@ -267,6 +267,8 @@ def _caption(found: Answer, measured: MeasuredExperiment | None) -> str:
     if found.question.lower_is_better:
         numbers += ", lower is better"
     interval = " ± half width of the 95 % interval"
+    if any("[" in cell_text(cell) for row in rows for cell in row.cells):
+        interval += ", or [its ends] where scores end,"
     if found.question.unit == "dataset":
         interval = " over the datasets, and the mean of the method's ranks on them"
         return f"{of_data}{numbers}: mean{interval}. {compared}"
@@ -302,7 +304,7 @@ def _settings(measured: MeasuredExperiment) -> str:
 
 
 def _not_printed(found: Answer, rows: Iterable[Row]) -> Iterator[str]:
-    """Name the methods with an interval that holds all scores."""
+    """Name the methods with an interval from the lowest to the highest score."""
     whole = {
         row.key: row.head
         for row in rows
@@ -313,7 +315,8 @@ def _not_printed(found: Answer, rows: Iterable[Row]) -> Iterator[str]:
         counts = [len(found.values[key].units) for key in whole]
         unit = "search" if found.question.unit == "search" else "run"
         of = counted_span(counts, unit)
-        yield f"An interval over {of} that holds all scores is not printed: {joined([*whole.values()])}."
+        which = "that would reach from the lowest to the highest score"
+        yield f"An interval over {of} {which} is not printed: {joined([*whole.values()])}."
 
 
 def _reading(found: Answer, measured: MeasuredExperiment | None, *, last_epoch: bool) -> list[str]:

@@ -16,7 +16,7 @@ def adjustment_words(question: Question, *, equal: bool = False) -> str:
 
     It is what `compare` does: the correction for the family, the share of the level, and planned looks.
     """
-    steps = [_correction(question, equal=equal)]
+    steps = ["".join(_correction(question, equal=equal))]
     if question.unit != "dataset":
         share = Fraction(1 - SHARE_OF_BETTER if equal else SHARE_OF_BETTER)
         steps.append(f'divided by {share}, the share of the level for "{"equal" if equal else "better"}"')
@@ -29,22 +29,27 @@ def adjustment_words(question: Question, *, equal: bool = False) -> str:
     return f"of two one-sided tests, {words}" if equal else words
 
 
-def _correction(question: Question, *, equal: bool) -> str:
-    """How the p values of a family are corrected for its size."""
+def correction_words(question: Question, *, equal: bool = False) -> str:
+    """Write the name of the correction for the number of comparisons alone; `adjusted` where there is one of them."""
+    return _correction(question, equal=equal)[0] or ("" if question.unit == "dataset" else "adjusted")
+
+
+def _correction(question: Question, *, equal: bool) -> tuple[str, str]:
+    """How the p values of a family are corrected for its size: the name of the method, and its details."""
     methods, best = len(question.compared), question.compare == "best"
     if (count := family(question.compare, methods)) <= 1:
-        return ""
+        return "", ""
     comparisons = counted(count, "comparison")
     if question.unit == "single search" or (best and (equal or question.unit == "dataset")):
-        return f"adjusted by Bonferroni's method for {comparisons}"
+        return f"adjusted by Bonferroni's method for {comparisons}", ""
     if best:
-        return (
-            f"adjusted for the choice of the best of {methods} (against the r-th times r (r − 1) / 2, but at least "
+        return f"adjusted for the choice of the best of {methods}", (
+            f" (against the r-th times r (r − 1) / 2, but at least "
             f"{least_factor(methods)}, and no less than against the next; or {methods - 1} times the largest of all, "
             "if that is less)"
         )
     least = f" with no factor below {count / 2:g}" if question.compare == "all" and question.unit != "dataset" else ""
-    return f"adjusted by Holm's method for {comparisons}{least}"
+    return f"adjusted by Holm's method for {comparisons}", least
 
 
 def variance_words(found: Answer) -> str:

@@ -84,7 +84,9 @@ def _one_line_errors() -> Iterator[None]:
         sys.exit(1)
     except OSError as error:
         file = f"{error.filename}: " if error.filename else ""
-        say(f"error: {file}{error.strerror or error}{_REMEDIES.get(error.errno or 0, '')}; everything finished is kept")
+        remedy = _REMEDIES.get(error.errno or 0, "")
+        kept = "" if error.errno == errno.ENOENT else "; everything finished is kept"
+        say(f"error: {file}{error.strerror or error}{remedy}{kept}")
         sys.exit(2)
     except (KeyboardInterrupt, typer.Abort):
         say(interrupts.STOPPED)

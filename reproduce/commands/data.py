@@ -165,4 +165,5 @@ def _refuse(faults: Sequence[str]) -> NoReturn:
         raise InputError(faults[0])
     for fault in faults[:_MOST_FAULTS]:
         say(f"  {fault}")
-    raise InputError(f"{faults[0]} (and {len(faults) - 1:,} more; at most {_MOST_FAULTS} are named above)")
+    unnamed = f", of which {_MOST_FAULTS} are named above" if len(faults) > _MOST_FAULTS else ""
+    raise InputError(f"{counted(len(faults), 'fault')}{unnamed}; the first: {faults[0]}")

@@ -20,7 +20,7 @@ from reproduce.commands.options import (
 )
 from reproduce.errors import InputError
 from reproduce.terminal import say, show_rows
-from results.wording import in_words
+from results.wording import in_words, listed
 
 if TYPE_CHECKING:
     from reproduce.run.expected import RateOf, RowLeft
@@ -69,6 +69,8 @@ def plan(
 
     if measure and (rate is not None or gpus is not None):
         raise InputError("--measure says the speed of this machine; leave out --rate and --gpus")
+    if gpus and device == "cpu":
+        raise InputError("--gpus plans for GPUs; leave out --device cpu")
     used = "cuda" if gpus else check_device(device)
     at_a_time = workers or (_PER_GPU * gpus if gpus else default_workers(used))
     on_gpus = (gpus or len(spread(used))) if used.startswith("cuda") else 0
@@ -86,7 +88,7 @@ def plan(
         ]
         rate_of = _rate_of(session, rate, measured_at_a_time, on_gpus, used if measure else None)
         rows = with_rates(planned, at_a_time, rate_of)
-        show_plan(rows, session)
+        show_plan(rows, session, at_a_time, on_gpus)
         for line in expectation(rows, session.experiment.search, at_a_time, on_gpus):
             say(line)
         show_needs(session)
@@ -108,9 +110,9 @@ def _rate_of(session: Session, rate: float | None, at_a_time: int, gpus: int, me
     return lambda study, *_: rates[study.row.key]
 
 
-def show_plan(rows: Mapping[str, RowLeft], session: Session) -> None:
+def show_plan(rows: Mapping[str, RowLeft], session: Session, workers: int, gpus: int) -> None:
     """Print the number of trainings, how many of them are in the store, and the time of each stage if it is known."""
-    from reproduce.run.expected import STAGES
+    from reproduce.run.expected import STAGES, at_a_time
 
     counts = ("trainings", "in store", "to do", "steps each, at most", "expected")
     lines = [
@@ -123,14 +125,19 @@ def show_plan(rows: Mapping[str, RowLeft], session: Session) -> None:
     ]
     title = f"{session.name}: {session.experiment.title}"
     show_rows(title, ("method", *counts), lines, right=counts)
+    trials = session.experiment.search.trials
+    if few := [row.study.row for row in rows.values() if 0 < row.study.row.trials < trials]:
+        named = listed([f"{row.title} ({row.trials} of {trials})" for row in few])
+        say(f"trials end where no other settings are left: {named}")
     if any(row.to_do for row in rows.values()) and all(row.rates for row in rows.values() if row.most_steps):
-        times = (*STAGES, "in all", "at most")
+        times = (*STAGES, "in all", "if nothing stops early")
         of_rows = [(row.study.row.title, *_times(row)) for row in rows.values()]
-        show_rows("Expected time, one training after another", ("method", *times), of_rows, right=times)
+        speed = f"each at the speed of {at_a_time(rows, workers, gpus)}"
+        show_rows(f"Expected time of all trainings, added up; {speed}", ("method", *times), of_rows, right=times)
 
 
 def _steps(expected: Expected) -> str:
-    return f"{'' if expected.of_method else '~'}{expected.value:,.0f}"
+    return f"{'~' if expected.of_methods else ''}{expected.value:,.0f}"
 
 
 def _times(row: RowLeft) -> list[str]:

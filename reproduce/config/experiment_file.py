@@ -104,7 +104,8 @@ def _validated(
     if overrides:
         settings = with_overrides(experiment.model_dump(mode="json"), overrides)
         # A misspelt method is told before what is compared with it.
-        all_of([name for name in settings["methods"] if not name.endswith(CARD_FILES)], card_file)
+        asked = "methods" in overrides
+        all_of([name for name in settings["methods"] if asked or not name.endswith(CARD_FILES)], card_file)
         changed = validated(Experiment, settings, f"options on top of {path.name}")
     if (primary := changed.primary) is None:
         return changed

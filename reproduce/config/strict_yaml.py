@@ -121,7 +121,9 @@ def _described(error: Any, model: type[BaseModel] | None) -> str:
         message = f"needs keys and values, as in {{{f'name: {shown}' if is_name else 'key: value'}}}"
     elif error["type"] in ("tuple_type", "list_type"):
         message = "needs a list, as in [first, second]"
-    return f"key {key!r}: {message[0].lower()}{message[1:]}, found {shown}"
+    # A mapping says nothing that the message does not.
+    found = "" if isinstance(error["input"], dict) else f", found {shown}"
+    return f"key {key!r}: {message[0].lower()}{message[1:]}{found}"
 
 
 def _keys(model: type[BaseModel] | None, kind: str | None = None) -> set[str]:
@@ -139,7 +141,8 @@ def named_file(name: str, folder: Path, what: str) -> Path:
         return Path(name)
     if (path := folder / f"{name}.yaml").is_file():
         return path
-    path_too = "; or give the path of a .yaml file"
+    own = f"{name}.yaml"
+    path_too = f"; or give the file, {own}" if Path(own).is_file() else "; or give the path of a .yaml file"
     raise unknown(f"unknown {what} {name!r}", name, names_in(folder), f"{what}s", path_too)
 
 

@@ -31,10 +31,11 @@ from reproduce.outputs.portable_model import SEEN, check_exportable, check_onnx,
 from reproduce.run.open_data import OpenedData
 from results.answer.answer_question import answer_frame, intervals_on
 from results.answer.answers import Answer
+from results.answer.over_classes import score_over_classes
 from results.answer.question import question_of
 from results.records.artifacts import contents_path, read_contents, weights_path
 from results.records.frame import EmbeddingKind
-from results.records.records import FoldResult
+from results.records.records import FoldResult, RunRecord
 from results.spec.data_choice import samples_word
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.training_spec import FoldSpec, sources_of_training
@@ -70,9 +71,10 @@ def export_model(store: Store, run: StoredRun, folds: Sequence[int], folder: Pat
     }
     if others:
         description["test"] = run.record.concatenated.model_dump()
+        own = ", ".join(f"{title} {percent(description['test'][name])} %" for name, title in HEADLINE_METRICS.items())
         description["note"] = (
             f"The ensemble of {counted(len(specs), 'model')} of {run.called}, one per fold: it concatenates their "
-            "normalised embeddings. The table's concatenated scores are those of this model."
+            f"normalised embeddings. Its own test scores: {own}. The table has the mean of all runs."
         )
     else:
         description["note"] = (
@@ -90,6 +92,8 @@ def export_model(store: Store, run: StoredRun, folds: Sequence[int], folder: Pat
 def expected_score(store: Store, run: StoredRun, kind: EmbeddingKind) -> str:
     """Say which scores the models of a run's method have on the test classes, and warn if they lose to no training.
 
+    A score has its interval over the test classes, as far as it is known, and that over searches or runs.
+
     Args:
         kind: `separated` for a single model, `concatenated` for the joined ones of a run.
     """
@@ -97,21 +101,28 @@ def expected_score(store: Store, run: StoredRun, kind: EmbeddingKind) -> str:
     question = question_of(measured)
     compare = method if method in question.compared else "all"
     asked = replace(question.on(question.score, kind, question.alpha), compare=compare)
-    return " ".join(_said(answer_frame(measured.frame, asked), method, kind))
+    trunk = measured.plan.experiment.conditions.trunk
+    return " ".join(_said(answer_frame(measured.frame, asked), measured.runs[method], kind, trunk.weights != "random"))
 
 
-def _said(found: Answer, method: str, kind: EmbeddingKind) -> Iterator[str]:
+def _said(found: Answer, runs: Sequence[RunRecord], kind: EmbeddingKind, pretrained: bool) -> Iterator[str]:
+    method = runs[0].method
     metrics, values = dict.fromkeys((found.question.score, *HEADLINE_METRICS)), found.values[method]
-    scores = [
-        f"{HEADLINE_METRICS.get(metric, metric)} {percent(one.mean, one.half_width)} %"
-        for (metric, _), intervals in intervals_on(found, [(metric, kind) for metric in metrics]).items()
-        if (one := intervals.get(method))
-    ]
-    unit = counted(len(values.units), "search" if values.planned.searches else "run")
+    unit, scores = counted(len(values.units), "search" if values.planned.searches else "run"), []
+    for (metric, _), intervals in intervals_on(found, [(metric, kind) for metric in metrics]).items():
+        if one := intervals.get(method):
+            of_classes = score_over_classes(runs, kind, metric)
+            widths = [f"± {percent(of_classes[0])} over {counted(of_classes[1], 'test class')}"] if of_classes else []
+            widths += [] if one.half_width is None else [f"± {percent(one.half_width)} over {unit}"]
+            spread = f" ({', '.join(widths)})" if widths else ""
+            scores.append(f"{HEADLINE_METRICS.get(metric, metric)} {percent(one.mean)} %{spread}")
     yield (
-        f"Expect of it on new classes: {', '.join(scores)}. That is the mean of {unit} of this method, {_MODELS[kind]} "
-        "trained on a part of the classes and tested on others."
+        f"Expect of it on new classes like those of the test: {', '.join(scores)}. That is the mean of {unit} of this "
+        f"method, {_MODELS[kind]} trained on a part of the classes and tested on others. Among more "
+        "classes scores are lower."
     )
+    if pretrained and all(one.trained for one in found.question.methods.values()):
+        yield "No method without training was compared: add `untrained` to see whether training helps at all."
     for pair in found.pairs:
         if pair.worse == method and not (better := found.question.methods[pair.better or ""]).trained:
             size = percent(abs(pair.difference), pair.half_width or 0.0)

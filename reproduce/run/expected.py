@@ -362,26 +362,30 @@ def expectation(rows: Mapping[str, RowLeft], search: SearchSettings, workers: in
         return [counts, f"no kept record has the speed{of} on this kind of machine; {how}", *_sources(trained)]
     known = duration(rows, workers, gpus)
     assert known is not None
-    on = f" on {counted(gpus, 'GPU')}" if gpus else ""
     given = any(rate.words == GIVEN for row in trained for rate in row.rates.values())
     unit = "GPU-hours of work" if gpus else "hours of training" if given else "CPU-hours"
-    line = (
-        f"expected {in_words(known.seconds)}, at most {in_words(known.most)} at this speed, with "
-        f"{_at_a_time(rows, workers)}{on}; {_hours(known.work)} {unit}, at most {_hours(known.most_work)}"
-    )
+    time, work = in_words(known.seconds), f"{_hours(known.work)} {unit}"
+    if not all(row.steps("reproductions").of_kind for row in trained):
+        time += " by trainings of another kind"
+    if (longer := in_words(known.most)) != in_words(known.seconds):
+        time += f", {longer} if nothing stops early"
+    if (most_work := _hours(known.most_work)) != _hours(known.work):
+        work += f", {most_work} if nothing stops early"
+    line = f"expected {time}, with {at_a_time(rows, workers, gpus)}; {work}"
     if known.longest:
         line += f". More at a time change little: the trials of one search of {known.longest} follow one another"
     return [counts, line, *_sources(trained)]
 
 
-def _at_a_time(rows: Mapping[str, RowLeft], workers: int) -> str:
-    """Say how many trainings run at a time, by stage where fewer than the others run in one."""
+def at_a_time(rows: Mapping[str, RowLeft], workers: int, gpus: int) -> str:
+    """Say how many trainings run at a time and on how many GPUs, by stage where fewer than the others run in one."""
     numbers = trainings_at_a_time(rows, workers)
     stages: tuple[Stage, ...] = ("search", "reproductions")
     made = {stage: numbers[stage] for stage in stages if any(row.left(stage).most for row in rows.values())}
+    on = f" on {counted(gpus, 'GPU')}" if gpus else ""
     if len(set(made.values())) == 1:
-        return f"{counted(max(made.values()), 'training')} at a time"
-    return f"{counted(made['search'], 'training')} at a time in the search and {made['reproductions']} afterwards"
+        return f"{counted(max(made.values()), 'training')} at a time{on}"
+    return f"{counted(made['search'], 'training')} at a time in the search and {made['reproductions']} afterwards{on}"
 
 
 def _hours(seconds: float) -> str:
@@ -401,8 +405,13 @@ def _sources(rows: Collection[RowLeft]) -> list[str]:
         frozen = any(row.study.setup.conditions.trunk.is_input_features for row in rows)
         trained = "an embedder on such features" if frozen else "such a network"
         lines.append(f"no record trained {trained} to its end, so its trainings may end much later, or earlier")
-    if others := sum(not one.of_method for one in expected):
-        lines.append(f"~ ({counted(others, 'method')}): the mean over the record's methods, since it has none of these")
+    if others := [one.of_methods for one in expected if one.of_methods]:
+        of_others = f"{_ends([steps for one in others for steps in one])} steps"
+        many = f"{_ends([float(len(one)) for one in others])} methods"
+        lines.append(
+            f"~ ({counted(len(others), 'method')}): the mean of the record's {many} ({of_others}), "
+            "since it has none of these"
+        )
     trainings = [row.study.setup.conditions.training for row in rows]
     if not stopped and any(first_end(training) < training.max_epochs for training in trainings):
         lines.append("no kept record says where early stopping ends such trainings, so all their steps are expected")

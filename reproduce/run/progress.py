@@ -132,7 +132,7 @@ class RunProgress(Progress):
         is_whole = job.spec.checkpoint_epoch is not None or done % self.folds == 0
         note = f"{phase}, {done} of {counted(self.totals[method], 'training')}"
         if best.best_map_at_r is not None:  # Without validation classes there is none.
-            scores = f"{best.best_map_at_r:.4f} (untrained {best.untrained_map_at_r:.4f})"
+            scores = f"{best.best_map_at_r:.4f} (at its start {best.untrained_map_at_r:.4f})"
             note += f", best fold of all searches so far: validation MAP@R {scores}"
         self._note(method, note, log=not from_store and is_whole)
 

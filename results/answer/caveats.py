@@ -238,7 +238,8 @@ def of_fragile(found: Answer) -> Iterator[Finding]:
         for (better, worse), without in fragile.items()
     ]
     if named:
-        text = f"Fragile: {len(named)} of {counted(len(found.claims), 'claim')} would be gone without another method."
+        claims = counted(len(found.claims), "claim")
+        text = f"Fragile: {len(named)} of {claims} would not be made without another method."
         yield Finding("warning", text, "comparison", f"{capitalized('; '.join(first_of(named, NAMED)))}.")
 
 

@@ -42,13 +42,13 @@ class Expected:
     Attributes:
         value: The number.
         record: The kept record that it is from; empty for one that is plain arithmetic.
-        of_method: Whether the record has this method; if not, the number is the mean over its methods.
+        of_methods: The numbers of the record's methods, if it does not have this one and the number is their mean.
         of_kind: Whether the record trained the same: features, or a network.
     """
 
     value: float
     record: str = ""
-    of_method: bool = True
+    of_methods: tuple[float, ...] = ()
     of_kind: bool = True
 
 
@@ -101,7 +101,7 @@ def expected_steps(conditions: Conditions, epoch_steps: int, method: str, stage:
     return Expected(
         min(max(steps, fewest), most),
         f"{first['record']}{of if first['other_kind'] else ''}",
-        of_method=bool((lines["method"] == method).any()),
+        of_methods=() if (lines["method"] == method).any() else tuple(lines["steps"]),
         of_kind=not first["other_kind"],
     )
 

@@ -11,7 +11,7 @@ from results.answer.answers import Answer
 from results.answer.intervals import t_quantile
 from results.answer.pair_tests import Numbers
 from results.answer.values import Finding
-from results.records.frame import EMBEDDING_KINDS
+from results.records.frame import EMBEDDING_KINDS, EmbeddingKind
 from results.records.records import ClassScores, RunRecord
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.wording import counted, first_of, percent, verb
@@ -76,6 +76,19 @@ def with_class_intervals(found: Answer, records: Mapping[str, Sequence[RunRecord
     )
 
 
+def score_over_classes(runs: Sequence[RunRecord], embeddings: EmbeddingKind, metric: str) -> tuple[float, int] | None:
+    """Return the half width of the 95 % interval of a mean score of runs over the test classes, and their number.
+
+    None if the runs have no scores of classes, not of this metric, or of several test sets.
+    """
+    known = [run.class_scores for run in runs if run.class_scores]
+    if not known or metric not in HEADLINE_METRICS or len({one.queries for one in known}) > 1:
+        return None
+    scores = np.mean([[getattr(row, metric) for row in getattr(one, embeddings)] for one in known], axis=0)
+    (width,) = class_half_widths(known[0].queries, scores[:, None]).tolist()
+    return width, sum(count > 0 for count in known[0].queries)
+
+
 def of_classes(found: Answer) -> Iterator[Finding]:
     """Say where the test classes are the smaller sample, and which claims other classes may not show."""
     tested = [pair for pair in found.pairs if pair.over_classes is not None and pair.half_width is not None]
@@ -91,9 +104,9 @@ def of_classes(found: Answer) -> Iterator[Finding]:
         for pair in open_ones
     ]
     classes = found.question.tested.classes
-    text = f"The {counted(classes, 'test class')} {verb(classes, 'are')} the smaller sample for {len(wider)} of "
-    text += f"{counted(len(tested), 'pair')}."
-    detail = f"There the interval over classes is wider than that over {unit}."
+    text = f"On {len(wider)} of {counted(len(tested), 'pair')} the {counted(classes, 'test class')} "
+    text += f"{verb(classes, 'say')} less than the {unit}."
+    detail = f"The interval over classes is wider than that over {unit}."
     if open_ones:
         text += f" Other classes may not show {len(open_ones)} of {counted(len(claims), 'claim')}."
         detail += f" With the interval over classes: {'; '.join(first_of(named, NAMED))}."

@@ -72,6 +72,7 @@ def _findings(found: ExperimentAnswer) -> tuple[Finding, ...]:
         *of_classes(found),
         *_part_of_the_budget(plan),
         *_below_untrained(found.titles, found.intervals, plan),
+        *_all_trained(found, plan),
         *reading_findings(found),
         *contrast_findings(found, contrasts_of(found, plan.experiment.contrasts)),
         *_looked_before(plan),
@@ -120,6 +121,15 @@ def _below_untrained(titles: Mapping[str, str], intervals: Mapping[str, Interval
         named, trunk = f"{listed(below)} {verb(len(below), 'have')}", plan.experiment.conditions.trunk
         baseline = "the features as given" if trunk.name == NO_TRUNK else "the untrained trunk"
         yield Finding("warning", f"{named} no higher mean than {baseline}.", "comparison")
+
+
+def _all_trained(found: Answer, plan: Plan) -> Iterator[Finding]:
+    """Say that nothing shows whether training helps, where the network or the features come trained."""
+    compared = [found.question.methods[key] for key in found.question.compared]
+    trained = plan.experiment.conditions.trunk.weights != "random"
+    if trained and plan.experiment.protocol == "mlrc" and compared and all(one.trained for one in compared):
+        detail = "Training can be worse than none: the method `untrained` is the network as it is, and trains nothing."
+        yield Finding("limit", "No method without training is compared.", "comparison", detail)
 
 
 def _printed(plan: Plan) -> Iterator[Finding]:

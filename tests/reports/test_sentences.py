@@ -31,13 +31,13 @@ def said_of(values, text):
     """The names of both methods in the order of the sentence, the difference's interval, and p."""
     at = {name: re.search(rf"(?<![\w-]){name}(?![\w-])", text) for name in values}
     names = sorted((name for name in at if at[name]), key=lambda name: at[name].start())
-    found = re.search(rf"95 % interval(?: of this pair alone)? {NUMBER} to {NUMBER}; p = {NUMBER}", text)
+    found = re.search(rf"95 % interval {NUMBER} to {NUMBER}; p = {NUMBER}, adjusted", text)
     return names, numbers(found.groups())
 
 
 def errors_of_means(values, text):
     """The error of each difference and its degrees, by the words for independent searches or runs."""
-    assert "a method's variance is the larger of its own and that pooled over methods, times 1 + 1/(S − 1)² for" in text
+    assert "A method's variance is the larger of its own and that pooled over methods, times 1 + 1/(S − 1)² for" in text
     own = {name: np.var(one, ddof=1) for name, one in values.items()}
     degrees = sum(len(one) - 1 for one in values.values())
     pooled = sum((len(one) - 1) * own[name] for name, one in values.items()) / degrees
@@ -100,17 +100,17 @@ def adjusted(p_values, text):
 )
 def test_interval_and_p_value_follow_from_the_words(values, column, compare, paired):
     found = answer(table(values, column), Question(compare=compare, paired=column if column == "split" else ""))
-    said = sentences(found)
+    *said, steps = sentences(found)
     means = {name: np.mean(own) for name, own in values.items()}
     asked = [pair for pair in combinations(values, 2) if compare in ("all", *pair)]
     if compare == "best":
         first, *others = sorted(means, key=means.get, reverse=True)
         asked = [(first, other) for other in others]
     assert len(said) == len(asked)
-    error = (errors_of_pairs if paired else errors_of_means)(values, said[0])
+    error = (errors_of_pairs if paired else errors_of_means)(values, steps)
     degrees = float(re.search(rf"with {NUMBER} degrees? of freedom", said[0])[1])
     p_values = [2 * stats.t.sf(abs(means[a] - means[b]) / error(a, b), degrees) for a, b in asked]
-    expected = {frozenset(pair): p for pair, p in zip(asked, adjusted(p_values, said[0]), strict=True)}
+    expected = {frozenset(pair): p for pair, p in zip(asked, adjusted(p_values, steps), strict=True)}
     for text in said:
         names, (low, high, p) = said_of(values, text)
         half = stats.t.ppf(0.975, degrees) * error(*names)
@@ -118,15 +118,15 @@ def test_interval_and_p_value_follow_from_the_words(values, column, compare, pai
         assert (low, high) == pytest.approx((size - half, size + half), abs=0.006)
         assert p == pytest.approx(expected[frozenset(names)], abs=0.0006)
     if values is TWO_SEARCHES and compare == "Spread":
-        assert "p = 0.771, adjusted by Holm's method for 2 comparisons and divided by 3/4" in " ".join(said)
+        assert "p = 0.771, adjusted by Holm's method for 2 comparisons;" in " ".join(said)
 
 
 def test_a_claim_of_equality_names_its_two_tests_and_its_share():
     equal = {"A": (70.0, 70.1, 69.9, 70.0), "B": (70.0, 70.1, 70.0, 69.9)}
-    (text,) = sentences(answer(table(equal), Question()))
-    assert 'of two one-sided tests, divided by 1/4, the share of the level for "equal"' in text
+    text, steps = sentences(answer(table(equal), Question()))
+    assert 'P values are of two one-sided tests, divided by 1/4, the share of the level for "equal"' in steps
     _, (low, high, p) = said_of(equal, text.replace("p < 0.001", "p = 0"))
-    error = errors_of_means(equal, text)("A", "B")
+    error = errors_of_means(equal, steps)("A", "B")
     assert p == pytest.approx(4 * stats.t.sf(0.5 / error, 6), abs=0.0006)
     assert high == pytest.approx(stats.t.ppf(0.975, 6) * error, abs=0.006)
     assert low == pytest.approx(-high, abs=0.006)
@@ -134,24 +134,24 @@ def test_a_claim_of_equality_names_its_two_tests_and_its_share():
 
 def test_a_test_without_these_steps_does_not_name_them():
     frame = pd.DataFrame([("A", 71.0, 0.8, 5), ("B", 73.0, 1.1, 5)], columns=["method", "mean", "std", "n"])
-    (text,) = sentences(answer(frame, Question()))
+    text, steps = sentences(answer(frame, Question()))
     error = ((0.8**2 + 1.1**2) / 5) ** 0.5
-    assert "1/(S − 1)²" not in text
+    assert "1/(S − 1)²" not in steps
     degrees = float(re.search(rf"Welch's t test from means and deviations with {NUMBER} degrees", text)[1])
-    p = float(re.search(rf"p = {NUMBER}, divided by 3/4", text)[1])
+    p = float(re.search(rf"p = {NUMBER}, adjusted;", text)[1])
     assert p == pytest.approx(2 * stats.t.sf(2 / error, degrees) / 0.75, abs=0.001)
     rows = [
         (name, data, 70 + step * data % 3 + gain)
         for name, gain, step in (("A", 0, 2), ("B", 2, 1))
         for data in range(8)
     ]
-    (ranks,) = sentences(answer(pd.DataFrame(rows, columns=["method", "dataset", "accuracy"]), Question()))
+    ranks, *steps = sentences(answer(pd.DataFrame(rows, columns=["method", "dataset", "accuracy"]), Question()))
     assert "Wilcoxon's signed-rank test" in ranks
-    assert "divided by" not in ranks
+    assert "divided by" not in " ".join([ranks, *steps])
     assert "degrees" not in ranks
 
 
 def test_latex_sets_the_factor_as_mathematics():
-    (text, *_) = sentences(answer(table(UNEQUAL), Question()), latex=True)
+    *_, text = sentences(answer(table(UNEQUAL), Question()), latex=True)
     assert "times 1 + 1/(S $-$ 1)$^2$ for S runs" in text
     assert text.isascii()

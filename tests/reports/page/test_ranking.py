@@ -2,6 +2,7 @@
 
 import pytest
 
+from reports.page.page import build_page
 from reports.page.ranking import matrix, ranking, reading_of_marks
 from tests.support.page_material import A, B, C, comparing, material, searched, values
 from tests.support.published_world import MLRC
@@ -55,6 +56,8 @@ def test_all_values_lie_on_the_axis_and_long_intervals_are_cut():
     ranked = ranking(world)
     wide = ranked.rows[0].drawn
     assert (wide.low, wide.high, wide.cut_low, wide.cut_high) == (0, 100, True, True)
+    assert ranked.is_cut
+    assert "Bars with a dotted end go on beyond the axis." in build_page(world)[0]
     low, high = (float(end) for end in ranked.ends)
     for row, own in zip(ranked.rows, world.answer.values.values(), strict=True):
         expected = [100 * (100 * value - low) / (high - low) for value in own.units]

@@ -266,8 +266,10 @@ def test_intervals_end_where_scores_end_and_two_searches_say_so():
     assert wide.half_width > 0.5
     assert cell_text(wide) == "50.00"
     assert cell_text(low).startswith("2.50 [0.00, ")
-    assert "An interval over 2 runs that holds all scores is not printed: Triplet" in " ".join(drawn.notes)
-    assert r"$2.50 [0.00, " in to_latex(replace(drawn, in_latex=()))
+    of = "that would reach from the lowest to the highest score"
+    assert f"An interval over 2 runs {of} is not printed: Triplet" in " ".join(drawn.notes)
+    assert "± half width of the 95 % interval, or [its ends] where scores end, over n runs" in drawn.caption
+    assert r"$2.50\ [0.00, " in to_latex(replace(drawn, in_latex=()))
     assert "-" not in to_csv(drawn).split("\n")[1], "the file keeps the half width"
 
 

@@ -77,7 +77,7 @@ def test_the_setting_is_trained_on_all_classes_and_the_store_does_not_change(fin
     assert sorted(finished.rglob("*")) == files
     about = json.loads((tmp_path / "all" / "model.json").read_text())
     assert (about["trained_on"]["classes"], about["trained_on"]["samples"]) == (16, 96)
-    assert about["note"].startswith(f"{UNTESTED} Expect of it on new classes: MAP@R ")
+    assert about["note"].startswith(f"{UNTESTED} Expect of it on new classes like those of the test: MAP@R ")
     assert ", single models trained on a part of the classes and tested on others." in about["note"]
     assert (tmp_path / "all" / "NOTE.txt").read_text().startswith(about["note"] + "\n")
     said = " ".join(answer.out.split())

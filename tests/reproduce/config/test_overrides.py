@@ -70,7 +70,9 @@ def test_a_frozen_trunk_takes_back_what_has_no_effect_then() -> None:
         assert one.conditions.training.optimizer.weight_decay_of == "matrices"
 
 
-def test_a_plus_sign_adds_to_a_list() -> None:
+def test_a_plus_sign_adds_to_a_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.yaml").touch()
     of_file = load_experiment("quickstart", {}).methods
     assert changed("quickstart", methods="triplet").methods == ("triplet",)
     beside = changed("quickstart", methods="+contrastive,triplet,+./mine.yaml").methods
@@ -111,6 +113,8 @@ def test_a_card_from_a_file_is_compared_by_its_key_in_files_and_options(tmp_path
 def test_misspelt_methods_are_told_before_what_is_compared_with_them() -> None:
     with one_line("unknown method 'tripplet'; did you mean triplet"):
         changed("quickstart", methods="proxy_anchor,tripplet", compare="tripplet")
+    with one_line("mine.yml: no such file"):
+        changed("quickstart", methods="proxy_anchor,mine.yml", compare="my_loss")
 
 
 @pytest.mark.parametrize(

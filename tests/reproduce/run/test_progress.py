@@ -32,7 +32,7 @@ def test_the_best_fold_stands_beside_the_untrained_value(tmp_path):
     progress = progress_of(4, len(specs))
     progress.job_done("triplet", TrainJob(specs[0]), some_result(specs[0], 0.25), from_store=False)
     text = shown(progress)
-    assert "1 of 4 trainings, best fold of all searches so far: validation MAP@R 0.2500 (untrained 0.0000)" in text
+    assert "1 of 4 trainings, best fold of all searches so far: validation MAP@R 0.2500 (at its start 0.0000)" in text
     assert "1/4" in text
 
 

@@ -326,7 +326,7 @@ def test_a_method_without_a_search_adds_only_the_error_of_its_runs():
 def test_a_claim_that_hangs_on_another_method_is_named():
     found = answer_of(MeasuredExperiment.kept("reality_check_handwriting"))
     (finding,) = (one for one in found.findings if one.text.startswith("Fragile"))
-    assert finding.text == "Fragile: 1 of 5 claims would be gone without another method."
+    assert finding.text == "Fragile: 1 of 5 claims would not be made without another method."
     values = {key: (*own.units, *own.failed) for key, own in found.values.items()}
     for key in values.keys() - {"soft_triple", "triplet"}:
         rest = asked({other: own for other, own in values.items() if other != key}, step=found.question.step)

@@ -68,16 +68,16 @@ def test_pairs_of_a_record_have_the_intervals_of_their_class_scores_without_fail
 
 
 def said_of_classes(found):
-    return [finding for finding in found.findings if "smaller sample" in finding.text]
+    return [finding for finding in found.findings if "say less than the" in finding.text]
 
 
 def test_where_classes_are_the_smaller_sample_it_is_said_with_the_claims_that_others_may_not_show():
     found = answer_of(MeasuredExperiment.kept("embedder_start_pca_frozen_cub200_subset"))
     (finding,) = said_of_classes(found)
     assert finding.level == "limit"
-    assert finding.text == "The 50 test classes are the smaller sample for 3 of 3 pairs."
+    assert finding.text == "On 3 of 3 pairs the 50 test classes say less than the runs."
     assert finding.detail == (
-        "There the interval over classes is wider than that over runs. No claim's interval over classes contains 0."
+        "The interval over classes is wider than that over runs. No claim's interval over classes contains 0."
     )
     (one_of_three,) = said_of_classes(answer_of(MeasuredExperiment.kept("quickstart")))
     assert one_of_three.sentences.endswith("No claim's interval over classes contains 0.")
@@ -88,7 +88,9 @@ def test_claims_that_other_classes_may_not_show_are_named():
     records = [with_classes(run) for run in clear.measured.records]
     found = answer_of(MeasuredExperiment(clear.measured.plan, tuple(records)))
     (finding,) = said_of_classes(found)
-    assert finding.text.endswith(" for 1 of 1 pair. Other classes may not show 1 of 1 claim.")
+    assert finding.text.startswith(
+        "On 1 of 1 pair the 104 test classes say less than the searches. Other classes may not"
+    )
     assert " With the interval over classes: A over B 1.0 ± " in finding.detail
     without = [run.model_copy(update={"class_scores": None}) for run in records]
     plain = answer_of(MeasuredExperiment(clear.measured.plan, (*without[:1], *records[1:])))
