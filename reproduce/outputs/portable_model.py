@@ -39,8 +39,8 @@ ONNX_PACKAGES = ("onnx", "onnxscript", "onnxruntime")
 _LARGEST_ONNX = 2**31 - 2**26
 """Bytes of weights that fit into one ONNX file beside the graph: a message of protobuf has less than 2 GiB."""
 
-_PICTURES = "torch.stack([preprocess(Image.open(file)) for file in files])"
-_OF_PICTURES = "torch\nfrom PIL import Image\nfrom preprocess import preprocess"
+_PICTURES = "np.stack([preprocess(Image.open(file)) for file in files])"
+_OF_PICTURES = "from PIL import Image\nfrom preprocess import preprocess\n"
 
 _CHANNELS = 3
 """Exported models take RGB images; a trunk for grey images averages their channels."""
@@ -157,24 +157,25 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
 
 def _use_of(spec: FoldSpec) -> str:
     """Return the lines that load and use a model, and what its inputs are."""
-    inputs, modules = "features", "torch"
+    inputs, modules = "features", "import torch\n"
     meaning = "`features` are float32 or float16 (n, c), the rows of the features file."
     if spec.conditions.trunk.name != NO_TRUNK:
-        inputs, modules = _PICTURES, _OF_PICTURES
+        inputs, modules = f"torch.from_numpy({_PICTURES})", f"import numpy as np\n{modules}{_OF_PICTURES}"
         meaning = "`files` are pictures, which `preprocess` resizes and crops. The model normalises their colours."
     return (
-        f'import {modules}\nmodel = torch.export.load("model.pt2").module()\nembeddings = model({inputs})\n\n'
+        f'{modules}model = torch.export.load("model.pt2").module()\nembeddings = model({inputs})\n\n'
         f"{meaning} Embeddings are normalised, float32 (n, d).\n"
     )
 
 
 def _use_of_onnx(spec: FoldSpec) -> str:
     """Return the lines that load and use a model as ONNX."""
-    inputs, modules = (_PICTURES, f", {_OF_PICTURES}") if spec.conditions.trunk.name != NO_TRUNK else ("features", "")
+    inputs, of_inputs, modules = "features", ", which takes features in float32 only", "import onnxruntime\n"
+    if spec.conditions.trunk.name != NO_TRUNK:
+        inputs, of_inputs, modules = _PICTURES, "", f"import numpy as np\n{modules}{_OF_PICTURES}"
     return (
-        f"\nAs ONNX, which takes arrays of numpy, and features in float32 only:\n\nimport onnxruntime{modules}\n"
-        f'session = onnxruntime.InferenceSession("model.onnx")\n'
-        f'(embeddings,) = session.run(None, {{"inputs": {inputs}{".numpy()" if modules else ""}}})\n'
+        f'\nAs ONNX{of_inputs}:\n\n{modules}session = onnxruntime.InferenceSession("model.onnx")\n'
+        f'(embeddings,) = session.run(None, {{"inputs": {inputs}}})\n'
     )
 
 

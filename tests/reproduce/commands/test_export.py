@@ -88,7 +88,7 @@ def test_the_lines_of_the_note_load_the_model_without_the_suite(export, tiny_run
     assert sorted(path.name for path in (tmp_path / "e").glob("*.npy")) == ["features.npy"]
     note = (tmp_path / "model" / "NOTE.txt").read_text()
     _, lines, meaning = note.rstrip().split("\n\n")
-    assert len(lines.splitlines()) == 5
+    assert len(lines.splitlines()) == 6
     assert meaning.startswith("`files` are pictures, which `preprocess` resizes and crops.")
     files = [str(tiny_run / "images" / file) for file in pd.read_csv(tmp_path / "e" / "labels.csv")["file"]]
     found = embeddings_without_the_suite(f"files = {files}\n{lines}\nembeddings = embeddings.numpy()", tmp_path)
@@ -96,7 +96,7 @@ def test_the_lines_of_the_note_load_the_model_without_the_suite(export, tiny_run
 
 
 def test_a_model_as_onnx_is_used_as_its_note_says(export, tiny_run, tmp_path):
-    """By a program in which neither the suite nor its losses can be imported."""
+    """By a program in which neither the suite nor its losses can be imported, and which does not ask for torch."""
     pytest.importorskip("onnxruntime")
     to = ("--fold", 1, "--to", tmp_path / "model")
     answer = export("model", "tiny", "--method", "contrastive", "--format", "onnx", *to).done()
@@ -104,6 +104,7 @@ def test_a_model_as_onnx_is_used_as_its_note_says(export, tiny_run, tmp_path):
     export(*(*CPU, "tiny", "--method", "contrastive", "--fold", 1, "--data", "images", "--to", tmp_path / "e")).done()
     files = [str(tiny_run / "images" / file) for file in pd.read_csv(tmp_path / "e" / "labels.csv")["file"]]
     lines = (tmp_path / "model" / "NOTE.txt").read_text().rstrip().split("\n\n")[-1]
+    assert "torch" not in lines + (tmp_path / "model" / "preprocess.py").read_text()
     found = embeddings_without_the_suite(f"files = {files}\n{lines}", tmp_path)
     np.testing.assert_allclose(found, np.load(tmp_path / "e" / "features.npy"), atol=1e-6)
 

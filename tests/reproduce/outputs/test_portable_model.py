@@ -143,7 +143,7 @@ def test_the_written_preprocessing_is_that_of_the_suite(tmp_path, trained, image
     packed = pack_files(tmp_path, files, settings.resize, tmp_path / "packed", as_mlrc=published)
     rows = np.arange(len(files))
     ours = evaluation_batch(LabelledImages(rows, rows, packed), rows, settings)
-    found = torch.stack([names["preprocess"](Image.open(tmp_path / file)) for file in files])
+    found = torch.from_numpy(np.stack([names["preprocess"](Image.open(tmp_path / file)) for file in files]))
     assert torch.equal(found, ours)
 
 
