@@ -177,9 +177,10 @@ def _count(material: Material, key: str) -> str:
     """The number of searches or runs; runs are named where the others have searches."""
     own = material.answer.values[key]
     count = f"{own.n} of {own.count}" if own.failed else own.count
-    if material.unit == "run" or material.answer.question.methods[key].searches:
+    planned = material.answer.question.methods[key]
+    if material.unit == "run" or (planned.searches and planned.searched):
         return str(count)
-    return counted(own.count, "run")
+    return counted(own.runs, "run")
 
 
 def _axis(intervals: Sequence[Interval], values: Sequence[float], *, in_percent: bool) -> tuple[float, float]:

@@ -294,7 +294,7 @@ def _settings(measured: MeasuredExperiment) -> str:
     plan, first, dimensions = measured.plan, measured.records[0], measured.dimensions
     folds = len(first.fold_fingerprints)
     if plan.trials == 0 or not measured.searched_methods:
-        given = "Hyperparameters: given, not searched."
+        given = "Hyperparameters: given, not searched here."
     else:
         given = f"Hyperparameters: best of {counted(plan.trials, 'trial')} by validation MAP@R."
     return (

@@ -68,13 +68,18 @@ def equal_searches(measured: MeasuredExperiment) -> Iterator[Finding]:
 
 def _range_ends(measured: MeasuredExperiment) -> Iterator[Finding]:
     ends = list(range_ends(measured))
-    of_most = groupby((one for one in ends if one.in_most), lambda one: measured.plan.rows[one.method].title)
-    cases = [f"{title}: {', '.join(one.text for one in own)}" for title, own in of_most]
-    others = sum(not one.in_most for one in ends)
+    named = [one for one in ends if one.in_most] or (ends if len(ends) <= _FEW else [])
+    by_method = groupby(named, lambda one: measured.plan.rows[one.method].title)
+    cases = [f"{title}: {', '.join(one.text for one in own)}" for title, own in by_method]
+    others = len(ends) - len(named)
     cases += [f"{others} {'more ' if cases else ''}in no more than half of the searches"] if others else []
     if cases:
         text = f"Settings at an end of their range: {'; '.join(cases)}."
         yield Finding("warning", text, "search", "A wider range could hold better ones.")
+
+
+_FEW = 3
+"""Number of settings at ends that are named although none is there in most of the searches."""
 
 
 def training_findings(measured: MeasuredExperiment) -> Iterator[Finding]:
