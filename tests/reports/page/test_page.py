@@ -256,7 +256,8 @@ def test_the_paragraph_to_cite_has_the_numbers_of_the_experiment():
     run = world.records["a"][0]
     for said in (
         f"using metric-learning-reproductions at commit {run.provenance.commit}. The network is ",
-        "searched 3 times from other seeds, each time with 20 trials of each method on validation classes, and each "
+        "searched 3 times, each time from seeds of its own and with 20 trials of each method on validation classes, "
+        "and each "
         "setting found was trained 2 times with new seeds.",
         f"Scores are measured on {run.test_images:,} images of {run.test_classes} test classes. We compared the two "
         "methods in concatenated MAP@R with t-tests over means of searches: a method's variance is the larger of its "
@@ -274,7 +275,7 @@ def test_the_paragraph_to_cite_has_the_numbers_of_the_experiment():
 @pytest.mark.parametrize(
     ("compare", "methods", "said"),
     [
-        ("all", "a", "We tested 1 method on glyphs "),
+        ("all", "a", "We tested 1 method (A) on glyphs "),
         ("all", "ab", "We compared the two methods in concatenated MAP@R "),
         ("all", "abc", "We compared all pairs of methods in concatenated MAP@R "),
         ("b", "abc", "We compared each other method with MASP (ours) in concatenated MAP@R "),
@@ -298,7 +299,8 @@ def test_the_paragraph_names_network_racing_runs_and_cut_off_trainings():
     kept = MeasuredExperiment.kept("quickstart")
     written = words_of(page_of(Material("quickstart", answer_of(kept))))
     for said in (
-        "We tested 3 methods on glyphs with the protocol of A Metric Learning Reality Check (Musgrave et al., 2020), "
+        "We tested 3 methods (Untrained trunk, Triplet, Proxy-Anchor) on glyphs with the protocol of A Metric Learning "
+        "Reality Check (Musgrave et al., 2020), "
         f"using metric-learning-reproductions at commit {kept.records[0].provenance.commit}. The network is "
         "small_conv, trained from a random start, with embeddings of 128 dimensions. Hyperparameters were searched 4 ",
         "with 10 trials of each method on validation classes, and each setting found was trained once more with a new "
