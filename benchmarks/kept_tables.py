@@ -187,7 +187,7 @@ def _mean_and_place(found: Answer, key: str) -> str:
 
 def _data(name: str) -> str:
     """What a panel of 2026 is on, as its record names it."""
-    return name.removeprefix("reality_check_2026_").replace("birds_subset", "frozen birds")
+    return name.removeprefix("reality_check_2026_").replace("birds_subset", "frozen birds").replace("_4", ", 4 images")
 
 
 def _by_mean_place(answers: Sequence[Answer]) -> list[str]:

@@ -38,8 +38,11 @@ DEVIATIONS = Path(__file__).resolve().parents[1] / "results" / "answer" / "searc
 
 @cache
 def kept_measurements() -> tuple[tuple[str, MeasuredExperiment], ...]:
-    """Return the experiments in `results/measured` with the names of their files."""
-    paths = sorted(FOLDER.glob("*.json.xz"))
+    """Return the experiments in `results/measured` with the names of their files, each run in one of them alone.
+
+    The runs of `reality_check_2026_batches` are those of two others.
+    """
+    paths = [path for path in sorted(FOLDER.glob("*.json.xz")) if "_batches" not in path.name]
     return tuple((f"results/measured/{path.name}", MeasuredExperiment.from_file(path)) for path in paths)
 
 
