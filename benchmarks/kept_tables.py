@@ -167,11 +167,8 @@ def _panels(names: str) -> str:
     """Means and places of the methods in the primary score of each record, and its contrasts, a column for a record."""
     answers = {_data(name): answer_of(MeasuredExperiment.kept(name)) for name in names.split(", ")}
     head = [f"| Method | {' | '.join(answers)} |", f"|---|{'--:|' * len(answers)}"]
-    order = _by_mean_place(list(answers.values()))
-    titles = next(iter(answers.values())).titles
-    rows = [
-        f"| {titles[key]} | {' | '.join(_mean_and_place(found, key) for found in answers.values())} |" for key in order
-    ]
+    titles, order = next(iter(answers.values())).titles, _by_mean_place(list(answers.values()))
+    rows = [f"| {titles[key]} | {' | '.join(_mean_and_place(one, key) for one in answers.values())} |" for key in order]
     lines = [*head, *rows]
     contrasts = [contrasts_of(found, found.measured.plan.experiment.contrasts) for found in answers.values()]
     if asked := [one.asked.title for one in contrasts[0]]:
@@ -181,7 +178,13 @@ def _panels(names: str) -> str:
     return "\n".join(lines)
 
 
-def _mean_and_place(found: Answer, key: str) -> str:
+def _row(found: Answer, method: str) -> str:
+    """The key of a method's row in a panel; that with four images of a class has variants."""
+    return method if method in found.final_ranks else f"{method}_4"
+
+
+def _mean_and_place(found: Answer, method: str) -> str:
+    key = _row(found, method)
     return f"{cell_text(measured_cell(found.intervals[key], PERCENT))} ({place_words(found.final_ranks[key])})"
 
 
@@ -192,8 +195,12 @@ def _data(name: str) -> str:
 
 def _by_mean_place(answers: Sequence[Answer]) -> list[str]:
     """The methods of all answers, those with the best mean place of their means first."""
-    orders = [sorted(found.final_ranks, key=lambda key: -found.values[key].mean) for found in answers]
-    return sorted(orders[0], key=lambda key: sum(order.index(key) for order in orders))
+
+    def place(method: str) -> int:
+        means = ((found.values, _row(found, method)) for found in answers)
+        return sum(sum(own.mean > values[key].mean for own in values.values()) for values, key in means)
+
+    return sorted(answers[0].final_ranks, key=place)
 
 
 def _of_contrast(one: ContrastAnswer) -> str:
@@ -204,13 +211,14 @@ def _of_contrast(one: ContrastAnswer) -> str:
 
 
 def ranks_of_2026() -> Figure:
-    """Draw the places of the methods in the panels of 2026 that are kept and have one image of a class in a batch."""
+    """Draw the places of the methods in the panels of 2026 that are kept."""
     found = {_data(name): answer_of(MeasuredExperiment.kept(name)) for name in _OF_2026 if _kept(name).exists()}
-    order = _by_mean_place(list(found.values()))
-    return rank_plot({title: places_of(one, {key: one.titles[key] for key in order}) for title, one in found.items()})
+    titles, order = next(iter(found.values())).titles, _by_mean_place(list(found.values()))
+    rows = {title: {_row(one, key): titles[key] for key in order} for title, one in found.items()}
+    return rank_plot({title: places_of(one, rows[title]) for title, one in found.items()})
 
 
-_OF_2026 = ("reality_check_2026_birds_subset", "reality_check_2026_glyphs", "reality_check_2026_handwriting")
+_OF_2026 = tuple(f"reality_check_2026_{data}" for data in ("birds_subset", "glyphs", "glyphs_4", "handwriting"))
 
 
 def _kept(name: str) -> Path:
