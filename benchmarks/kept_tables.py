@@ -239,4 +239,4 @@ _MARKED = re.compile(
 if __name__ == "__main__":
     for page in pages_with_tables():
         write_atomically(page, with_tables(page.read_text(encoding="utf-8")))
-    (ROOT / "docs" / "images" / "ranks_2026.svg").write_bytes(files_of(ranks_of_2026())["svg"].encode())
+    write_atomically(ROOT / "docs" / "images" / "ranks_2026.svg", files_of(ranks_of_2026())["svg"])

@@ -33,13 +33,8 @@ def how_tested(found: Answer) -> str:
         of_kind = f' of "{"equal" if equal else "better"}"' if len(kinds) > 1 else ""
         if words := adjustment_words(found.question, equal=equal):
             adjusted.append(f"p values{of_kind} are {words}")
-    welch = "degrees of freedom are Welch's and Satterthwaite's" if found.question.unit in _WELCH else ""
-    steps = (alone, *adjusted, variance_words(found), welch)
+    steps = (alone, *adjusted, variance_words(found))
     return " ".join(f"{capitalized(text)}." for text in steps if text)
-
-
-_WELCH = ("search", "run", "single search", "summary")
-"""Units of the tests whose methods have variances of their own."""
 
 
 def _in_latex(text: str) -> str:
@@ -121,5 +116,5 @@ def _test(found: Answer, pair: Pair) -> str:
 
 def _unit(found: Answer, own: MethodValues) -> str:
     """What a method's values are, in words; one that has nothing to search is repeated beside the searches."""
-    repeated = found.question.unit == "search" and not own.planned.searched
+    repeated = found.question.unit == "search" and not own.planned.by_search
     return "repetitions" if repeated else plural(found.unit_word)

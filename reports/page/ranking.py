@@ -177,8 +177,7 @@ def _count(material: Material, key: str) -> str:
     """The number of searches or runs; runs are named where the others have searches."""
     own = material.answer.values[key]
     count = f"{own.n} of {own.count}" if own.failed else own.count
-    planned = material.answer.question.methods[key]
-    if material.unit == "run" or (planned.searches and planned.searched):
+    if material.unit == "run" or material.answer.question.methods[key].by_search:
         return str(count)
     return counted(own.runs, "run")
 

@@ -242,7 +242,7 @@ def _count(question: Question, own: MethodValues) -> Cell:
     """The number of runs; of complete searches and their runs as in `3 × 5` if searches are repeated."""
     planned = own.planned
     of = f" of {own.count}" if own.failed else ""
-    if planned.searches and planned.searched:
+    if planned.by_search:
         return Cell(own.n, written=f"{own.n}{of} × {planned.runs}")
     if question.unit == "search":
         return Cell(own.runs, written=counted(own.runs, "run"))

@@ -54,8 +54,8 @@ def run(
 ) -> None:
     """Run an experiment, print its answer and write its page. Trainings that are in the store are not repeated.
 
-    Before the first training the run says how many there are, and how long they take, expected and at most. You can
-    stop it with Ctrl-C at any time; the same command continues it.
+    Before the first training the run says how many there are, and how long they take, expected and if nothing stops
+    early. You can stop it with Ctrl-C at any time; the same command continues it.
     """
     if ray is None and Path("/dev/nvidiactl").exists():
         from protocols.machine.processes import start_importing

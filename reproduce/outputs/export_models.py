@@ -108,7 +108,8 @@ def expected_score(store: Store, run: StoredRun, kind: EmbeddingKind) -> str:
 def _said(found: Answer, runs: Sequence[RunRecord], kind: EmbeddingKind, pretrained: bool) -> Iterator[str]:
     method = runs[0].method
     metrics, values = dict.fromkeys((found.question.score, *HEADLINE_METRICS)), found.values[method]
-    unit, scores = counted(len(values.units), "search" if values.planned.searches else "run"), []
+    unit = counted(len(values.units), "search") if values.planned.by_search else counted(values.runs, "run")
+    scores = []
     for (metric, _), intervals in intervals_on(found, [(metric, kind) for metric in metrics]).items():
         if one := intervals.get(method):
             of_classes = score_over_classes(runs, kind, metric)

@@ -58,6 +58,11 @@ class Planned:
     left_out: LeftOut | None = None
     older: bool = False
 
+    @property
+    def by_search(self) -> bool:
+        """Whether its values are searches; what has nothing to search is only repeated beside them."""
+        return self.searches > 0 and self.searched
+
 
 class Tested(NamedTuple):
     """The test set, and the number of models of a run."""

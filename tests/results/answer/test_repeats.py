@@ -511,8 +511,7 @@ def test_a_sentence_for_a_paper_has_all_that_a_reader_needs():
         "B is better than A in value by 1.97 points (73.80 against 71.83 %; 95 % interval 1.20 to 2.74; p = 0.003, "
         "adjusted; n = 3 runs each; t test with 4 degrees of freedom).",
         'P values are divided by 3/4, the share of the level for "better". '
-        "A method's variance is the larger of its own and that pooled over methods, times 1 + 1/(S − 1)² for S runs. "
-        "Degrees of freedom are Welch's and Satterthwaite's.",
+        "A method's variance is the larger of its own and that pooled over methods, times 1 + 1/(S − 1)² for S runs.",
     ]
     latex, _ = sentences(one(kept("cv10x10.csv").query("method in ['LDA', 'GaussianNB']")), latex=True)
     assert r"95 \% interval $-$0.35" in latex or r"95 \% interval $-0." in latex
