@@ -190,7 +190,7 @@ def _mean_and_place(found: Answer, method: str) -> str:
 
 def _data(name: str) -> str:
     """What a panel of 2026 is on, as its record names it."""
-    return name.removeprefix("reality_check_2026_").replace("birds_subset", "frozen birds").replace("_4", ", 4 images")
+    return _ON[name.removeprefix("reality_check_2026_")]
 
 
 def _by_mean_place(answers: Sequence[Answer]) -> list[str]:
@@ -218,7 +218,14 @@ def ranks_of_2026() -> Figure:
     return rank_plot({title: places_of(one, rows[title]) for title, one in found.items()})
 
 
-_OF_2026 = tuple(f"reality_check_2026_{data}" for data in ("birds_subset", "glyphs", "glyphs_4", "handwriting"))
+_ON = {
+    "birds_subset": "frozen birds",
+    "birds_lite2_subset": "birds, Lite2",
+    "glyphs": "glyphs",
+    "handwriting": "handwriting",
+    "glyphs_4": "glyphs, 4 images",
+}
+_OF_2026 = tuple(f"reality_check_2026_{name}" for name in _ON)
 
 
 def _kept(name: str) -> Path:
