@@ -5,6 +5,7 @@ The datasets are the sample, so the answer is about datasets like them (Demsar, 
 of its interval are such means too, those that the exact distribution of the ranks leaves at 95 %.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,28 +35,44 @@ class SignedRank:
 def signed_rank(differences: Numbers) -> SignedRank:
     """Test the differences of two methods on at least six datasets.
 
-    The p value is exact where no differences are zero or equal up to sign, for up to 50 datasets. Else it is that of
-    `scipy.stats.wilcoxon`, which leaves zeros out.
+    The p value is exact: of all signs that the differences could have had. Zeros are left out. Differences are equal
+    if they are so to nine digits of the largest, so that ranks do not hang on the unit of the scores: 67.4 - 67.3 and
+    71.5 - 71.4 are different floats.
     """
-    count = len(differences)
+    count, differences = len(differences), _without_rounding_errors(differences)
     means = np.sort([(a + b) / 2 for i, a in enumerate(differences) for b in differences[i:]])
     cut = _rank_of_end(count)
-    p = _p_value(differences) if np.any(differences) else 1.0
+    p = _p_value(differences[differences != 0])
     return SignedRank(float(np.median(means)), float(means[cut]), float(means[-1 - cut]), p)
 
 
+def _without_rounding_errors(differences: Numbers) -> Numbers:
+    largest = float(np.max(np.abs(differences), initial=0.0))
+    step = 10.0 ** (np.floor(np.log10(largest)) - 8) if largest else 1.0
+    return np.round(np.asarray(differences) / step) * step
+
+
 def _p_value(differences: Numbers) -> float:
+    """Two-sided p value of differences that are not zero. Equal ones have the mean of their ranks."""
     from scipy import stats  # Slow to import, and only this needs it.
 
-    return float(stats.wilcoxon(differences).pvalue)
+    doubled = np.rint(2 * stats.rankdata(np.abs(differences))).astype(int)  # Means of ranks can end in a half.
+    ways, found = _sums_of_ranks(doubled), int(doubled[differences > 0].sum())
+    return float(min(1.0, 2 * min(ways[: found + 1].sum(), ways[found:].sum())))
 
 
-def _rank_of_end(count: int) -> int:
-    """How many of the ordered means lie outside the interval at each end: the largest number with at most 2.5 %."""
+def _sums_of_ranks(ranks: Sequence[int] | np.ndarray) -> Numbers:
+    """The probability of each sum of the ranks whose signs are positive, if each sign is a coin."""
     ways = np.ones(1)
-    for rank in range(1, count + 1):
+    for rank in ranks:
         longer = np.zeros(len(ways) + rank)
         longer[: len(ways)] += ways / 2
         longer[rank:] += ways / 2
         ways = longer
+    return ways
+
+
+def _rank_of_end(count: int) -> int:
+    """How many of the ordered means lie outside the interval at each end: the largest number with at most 2.5 %."""
+    ways = _sums_of_ranks(range(1, count + 1))
     return max(0, int(np.searchsorted(np.cumsum(ways), 0.025, side="right")) - 1)

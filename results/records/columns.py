@@ -54,6 +54,8 @@ METHOD = (
     *("method", "model", "loss", "name", "algorithm", "classifier", "learner", "approach"),
     *("method_name", "model_name", "loss_name", "algorithm_name", "classifier_name"),
 )
+_ROWS_ARE_METHODS = ("method", "method_name", "loss", "loss_name", "algorithm", "classifier")
+"""Names of columns beside which no other column is a method. The rest of `METHOD` can name datasets in wide tables."""
 DATASET, SEARCH, SWEEP = ("dataset", "benchmark", "task", "dataset_name"), ("search", "study"), "sweep"
 RUN = ("run", "seed", "rep", "trial_seed", "random_seed", "replicate")
 FOLD, REPEAT, BLOCK = ("fold",), ("repeat", "repetition"), ("split", "block", "subject")
@@ -222,6 +224,16 @@ def melted(table: pd.DataFrame) -> pd.DataFrame:
     roles = {*DATASET, *SEARCH, *RUN, *FOLD, *REPEAT, *BLOCK, "metric"}
     own = [name for name in table.columns if name.casefold() not in roles and name not in (ROW, *spreads.values())]
     methods = [name for name in own if is_number(table[name]) and not is_number_of_runs(name)]
+    if named := [name for name in own if name.casefold() in _ROWS_ARE_METHODS and name not in methods]:
+        raise ScoresError(
+            f"--wide: the rows are methods, by the column {named[0]!r}; turn the table around, so that each column of "
+            f"numbers is a method: in pandas, table.set_index({named[0]!r}).T.rename_axis('seed')"
+        )
+    if settings := [name for name in methods if name.casefold() in {*_SETTINGS, *COUNTERS}]:
+        raise ScoresError(
+            f"--wide: each column of numbers is a method, and {settings[0]!r} looks like a setting; leave it out, or "
+            "rename it if it is a method"
+        )
     for name in set(own) - {*methods}:
         texts = numbers_of(table[name])["text"]
         if not is_number_of_runs(name) and 0 < np.mean(texts) <= 0.5:

@@ -164,6 +164,32 @@ def test_the_median_difference_and_its_ends_are_those_of_an_exact_test():
     )
 
 
+def test_equal_differences_are_ties_in_every_unit_of_the_scores():
+    """Of floats 67.4 - 67.3 and 71.5 - 71.4 differ, and the ranks of ties decided a verdict at 5 %."""
+    a = np.array([673, 739, 714, 686, 871, 706, 920, 666, 913, 654, 704, 944, 617])
+    b = np.array([673, 744, 716, 687, 871, 709, 923, 668, 911, 651, 707, 948, 628])
+    whole = signed_rank((b - a).astype(float))
+    every_sign = stats.PermutationMethod(n_resamples=np.inf)
+    assert whole.p == pytest.approx(stats.wilcoxon((b - a)[b != a], method=every_sign).pvalue)
+    for factor in (0.1, 0.001, 10.0):
+        found = signed_rank(b * factor - a * factor)
+        assert found.p == pytest.approx(whole.p)
+        assert (found.median, found.low, found.high) == pytest.approx(
+            (whole.median * factor, whole.low * factor, whole.high * factor)
+        )
+
+
+def test_wide_tables_whose_rows_are_methods_or_that_have_settings_are_refused_with_what_to_do():
+    rows = "method,seed0,seed1,seed2\nA,66.2,64.7,63.8\nB,70.5,71.6,70.7\n"
+    with pytest.raises(ScoresError, match=r"the rows are methods, by the column 'method'; turn the table around"):
+        audit(table_of_text(rows), Reading(wide=True))
+    turned = pd.read_csv(io.StringIO(rows)).set_index("method").T.rename_axis("seed")
+    found = one(turned, Reading(wide=True))
+    assert {key: own.runs for key, own in found.values.items()} == {"A": 3, "B": 3}
+    with pytest.raises(ScoresError, match="'lr' looks like a setting; leave it out, or rename it if it is a method"):
+        audit(table_of_text("seed,lr,A,B\n0,0.01,66.2,69.1\n1,0.01,64.7,68.8\n"), Reading(wide=True))
+
+
 def test_trials_of_a_study_give_the_best_one_of_each_as_a_search():
     found = audit(kept("optuna_studies.csv"), Reading(best_of="value"))
     assert found.read.startswith("Scores: 2 methods, 6 runs, 6 searches; score value, taken as fractions")
