@@ -164,12 +164,14 @@ def _of_forms(found: Answer) -> Iterator[str]:
 
 
 def _panels(names: str) -> str:
-    """Means and places of the methods in the primary score of each record, and its contrasts, a column for a record."""
+    """A column for a record: means and places in the primary score, P@1 of single models, and the contrasts."""
     answers = {_data(name): answer_of(MeasuredExperiment.kept(name)) for name in names.split(", ")}
     head = [f"| Method | {' | '.join(answers)} |", f"|---|{'--:|' * len(answers)}"]
     titles, order = next(iter(answers.values())).titles, _by_mean_place(list(answers.values()))
     rows = [f"| {titles[key]} | {' | '.join(_mean_and_place(one, key) for one in answers.values())} |" for key in order]
-    lines = [*head, *rows]
+    single = [answer_on(one, "precision_at_1", "separated") for one in answers.values()]
+    of_single = [f"| {titles[key]} | {' | '.join(_mean(one, key) for one in single)} |" for key in order]
+    lines = [*head, *rows, "", f"| P@1 of single models | {' | '.join(answers)} |", head[1], *of_single]
     contrasts = [contrasts_of(found, found.measured.plan.experiment.contrasts) for found in answers.values()]
     if asked := [one.asked.title for one in contrasts[0]]:
         lines += ["", f"| Contrast | {' | '.join(answers)} |", head[1]]
@@ -183,9 +185,12 @@ def _row(found: Answer, method: str) -> str:
     return method if method in found.final_ranks else f"{method}_4"
 
 
+def _mean(found: Answer, method: str) -> str:
+    return cell_text(measured_cell(found.intervals[_row(found, method)], PERCENT))
+
+
 def _mean_and_place(found: Answer, method: str) -> str:
-    key = _row(found, method)
-    return f"{cell_text(measured_cell(found.intervals[key], PERCENT))} ({place_words(found.final_ranks[key])})"
+    return f"{_mean(found, method)} ({place_words(found.final_ranks[_row(found, method)])})"
 
 
 def _data(name: str) -> str:
