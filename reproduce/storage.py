@@ -82,6 +82,8 @@ def open_store(where: StoragePaths) -> Store:
     """
     from results.store.store import Store
 
+    if where.store.is_dir():
+        raise InputError(f"{where.store}: is a folder; name a file, such as --store {where.store / 'store.sqlite'}")
     base = where.store.parent
     try:
         base.mkdir(parents=True, exist_ok=True)

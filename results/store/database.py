@@ -128,7 +128,8 @@ class Database:
         try:
             yield
         except sqlite3.Error as error:
-            remedy = "; free some space" if "disk is full" in str(error) else ""
+            remedies = {"disk is full": "; free some space", "not a database": "; name a store with --store"}
+            remedy = next((one for part, one in remedies.items() if part in str(error)), "")
             raise StoreError(f"store {self.file}: {error}{remedy}; what was stored before is kept") from error
 
     @contextmanager

@@ -14,6 +14,7 @@ from reproduce.run.devices import check_device, default_workers
 from reproduce.run.session import data_of, open_session
 from reproduce.storage import only_run_of, open_store, storage_paths
 from results.findings.experiment import answer_of
+from results.store import StoreError
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.command_line import one_line
 from tests.support.experiment_files import load_experiment
@@ -63,6 +64,14 @@ def test_a_store_folder_that_cannot_be_made_gives_one_line(tmp_path):
     (tmp_path / "file").write_text("")
     with one_line("cannot be made", "--store"):
         open_store(storage_paths(str(tmp_path / "file" / "store.sqlite")))
+
+
+def test_a_folder_or_another_file_as_store_says_what_to_name(tmp_path):
+    with one_line("is a folder; name a file", "store.sqlite"):
+        open_store(storage_paths(str(tmp_path)))
+    (tmp_path / "notes.txt").write_text("no database " * 100)
+    with pytest.raises(StoreError, match="not a database; name a store with --store"):
+        open_store(storage_paths(str(tmp_path / "notes.txt")))
 
 
 def test_half_written_files_of_killed_runs_go_when_a_run_starts(tmp_path):
