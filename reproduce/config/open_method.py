@@ -15,7 +15,7 @@ from reproduce.config.strict_yaml import one_line_errors
 from reproduce.errors import InputError
 from results.spec.conditions import TrainingSettings
 from results.spec.experiment_spec import Experiment, Variant
-from results.spec.method import LOSS_LR, NETWORK_LR, HyperparameterError, Method
+from results.spec.method import BATCHES, LOSS_LR, NETWORK_LR, HyperparameterError, Method
 from results.spec.plan import PlannedRow, Recipe
 from results.spec.range import Range, middle_of
 from results.spec.trunk_spec import EmbedderSpec
@@ -133,6 +133,8 @@ def _ranges(experiment: Experiment, card: Card) -> dict[str, Range]:
         searched = {key: one.on(dataset, search.bounds) for key, one in card.search.items() if key not in fixed}
         if search.network_lr is not None and card.method.loss is not None:
             searched[NETWORK_LR] = search.rates()
+        if search.batches and card.method.loss is not None and BATCHES not in fixed:
+            searched[BATCHES] = Range(scale="choice", choices=(1, 2, 4) if trains_proxies(card) else (2, 4))
     changes = search.ranges.get(card.key, {})
     known = dict.fromkeys([*card.search, *searched])
     names = f"searched are {', '.join(known) or 'none'}"

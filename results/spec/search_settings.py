@@ -49,6 +49,8 @@ class SearchSettings(Record):
             Its searches try these settings first, as far as they are in the ranges.
         network_lr: Range in which the learning rate of trunk and embedder is searched for every method, on a log scale;
             None takes that of the training settings.
+        batches: Whether the number of images of a class in a batch is searched for every loss: 1, 2 or 4 for losses with
+            proxies, 2 or 4 for losses of pairs. Otherwise each card has its own number.
         searches: How often each method is searched, each time from other seeds. The reproductions are made for every
             search.
         racing: Whether a trial that is clearly behind the best trial on the same folds gets no more folds.
@@ -63,6 +65,7 @@ class SearchSettings(Record):
     searches: Annotated[int, FREE, AMOUNT] = Field(default=1, ge=1, le=MOST_SEARCHES)
     racing: bool = False
     network_lr: Range | None = None
+    batches: bool = Field(default=False, exclude_if=lambda value: not value)
     enqueue: tuple[dict[str, JsonValue], ...] = Field(default=(), exclude_if=lambda value: not value)
     default: bool = Field(default=False, exclude_if=lambda value: not value)
     until_decided: Annotated[bool, FREE, AMOUNT] = Field(default=False, exclude_if=lambda value: not value)
