@@ -94,6 +94,17 @@ class EvaluateJob:
         return sum(training.iterations for training in self.trainings)
 
     @property
+    def early_steps(self) -> int | None:
+        """Iterations of a training up to its early epoch; None where the trainings have none."""
+        training, early = self.specs[0].conditions.training, self.specs[0].early_epoch
+        if early is None or training.iterations_per_epoch is not None:
+            return early and early * (training.iterations_per_epoch or 0)
+        # The second validation comes after so many passes, unless the training diverged before.
+        first = min(training.validate_every, early)
+        validated = [one.curve[1].iteration for one in self.trainings if len(one.curve) > 1]
+        return validated[0] // first * early if validated else None
+
+    @property
     def training_time(self) -> float:
         """Seconds of all trainings, summed."""
         return math.fsum(training.wall_time for training in (*self.trainings, *self.choosers))

@@ -34,6 +34,7 @@ class Setup:
         seed: The seed that all other seeds derive from.
         metrics: Names of further test metrics.
         search: Number of the search, from 0. A repeated search and its reproductions have seeds of their own.
+        reproduction_epochs: Most epochs of a reproduction, where it may train longer than a trial; None for as many.
     """
 
     dataset: Dataset
@@ -43,6 +44,7 @@ class Setup:
     seed: int
     metrics: tuple[str, ...] = ()
     search: int = 0
+    reproduction_epochs: int | None = None
 
     def fold_specs(self, method: Method, purpose: Purpose, number: int) -> tuple[FoldSpec, ...]:
         """Specify one training per fold.
@@ -72,12 +74,16 @@ class Setup:
     def example(self, method: Method, classes: FoldClasses) -> FoldSpec:
         """Specify a training on some classes, for a rehearsal; one without validation classes has the last epoch."""
         epoch = None if classes.validation else self.conditions.training.max_epochs
-        return self._spec(method, classes, "reproduction", 0, epoch)
+        return self._spec(method, classes, "search", 0, epoch)
 
     def _spec(
         self, method: Method, classes: FoldClasses, purpose: Purpose, number: int, epoch: int | None = None
     ) -> FoldSpec:
-        drawn = is_drawn(self.split.name)
+        drawn, training = is_drawn(self.split.name), self.conditions.training
+        conditions, early = self.conditions, None
+        if purpose == "reproduction" and self.goes_on(method) and epoch is None:
+            early, longer = training.max_epochs, training.model_copy(update={"max_epochs": self.reproduction_epochs})
+            conditions = conditions.model_copy(update={"training": longer})
         return FoldSpec(
             dataset=self.dataset.name,
             data_fingerprint=self.dataset.fingerprint,
@@ -87,10 +93,16 @@ class Setup:
             validation_classes=() if drawn else as_ranges(classes.validation),
             n_classes=self.dataset.n_classes if drawn else None,
             method=method,
-            conditions=self.conditions,
+            conditions=conditions,
+            early_epoch=early,
             seed=derive_seed(search_seed(self.seed, self.search), purpose, number, classes.fold),
             checkpoint_epoch=epoch,
         )
+
+    def goes_on(self, method: Method) -> bool:
+        """Whether the reproductions of a method may train longer than its trials."""
+        longer = self.reproduction_epochs is not None and self.reproduction_epochs > self.conditions.training.max_epochs
+        return longer and method.loss is not None
 
     def run_fingerprint(self, specs: tuple[FoldSpec, ...], chosen_by: tuple[str, ...] = ()) -> str:
         """Fingerprint of the test evaluation of the models that these trainings make.

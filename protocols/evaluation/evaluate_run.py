@@ -26,7 +26,16 @@ from protocols.training.build_method import RefusedError, normalization_of
 from protocols.training.closed_forms import reduced_by_themselves
 from protocols.trunks.embedding_model import EmbeddingModel, embed_crops, embedding_size_of, trained_model
 from protocols.users_code.sources import SourceError
-from results.records.records import ClassScores, Event, RunRecord, Scores, TestCurve, TestPoint, mean_scores
+from results.records.records import (
+    ClassScores,
+    EarlyScores,
+    Event,
+    RunRecord,
+    Scores,
+    TestCurve,
+    TestPoint,
+    mean_scores,
+)
 from results.spec.training_spec import FoldSpec
 
 
@@ -84,6 +93,7 @@ def evaluate_run(
     *,
     device: str = "cpu",
     last_weights: Sequence[dict[str, Tensor] | None] = (),
+    early_weights: Sequence[dict[str, Tensor] | None] = (),
 ) -> RunRecord:
     """Score one reproduction on the test classes.
 
@@ -98,6 +108,7 @@ def evaluate_run(
         device: `cpu`, `cuda` or `cuda:N`.
         last_weights: State dicts after the last epochs of the trainings, in the order of the folds; None where there is
             none.
+        early_weights: State dicts of the best models up to the trainings' early epoch, likewise.
 
     Returns:
         The record of the run, with scores as fractions of 1.
@@ -116,6 +127,7 @@ def evaluate_run(
     concatenated_queries = query_scores(concatenated, labels, data.is_query) if several else queries[0]
     folds = [fold.mean() for fold in queries]
     last_folds = folds if last is embeddings else [query_scores(e, labels, data.is_query).mean() for e in last or ()]
+    early = _early_scores(job, weights, early_weights, data, torch.device(device))
     metrics = [_measured(job, e, labels, data) for e in embeddings]
     concatenated_metrics = _measured(job, concatenated, labels, data) if several else metrics[0]
     return RunRecord(
@@ -139,9 +151,27 @@ def evaluate_run(
         class_scores=class_scores(queries, concatenated_queries, labels.unique()),
         chosen_by=job.chosen_by,
         last_epoch=mean_scores(last_folds) if last_folds else None,
+        early=early,
         wall_time=job.training_time + time.perf_counter() - started,
         provenance=torch_provenance(torch.device(device)),
     )
+
+
+def _early_scores(
+    job: EvaluateJob,
+    weights: Sequence[dict[str, Tensor]],
+    early_weights: Sequence[dict[str, Tensor] | None],
+    data: TestData,
+    device: torch.device,
+) -> EarlyScores | None:
+    """Score the best models up to the early epoch of their trainings; None where these have none."""
+    if (steps := job.early_steps) is None:
+        return None
+    models = [own if early is None else early for own, early in zip(weights, early_weights, strict=True)]
+    embedded, labels = embed_test(job.specs, models, data, device), torch.from_numpy(data.images.labels)
+    folds = [query_scores(rows, labels, data.is_query).mean() for rows in embedded.by_model]
+    joined = query_scores(embedded.concatenated, labels, data.is_query).mean() if len(folds) > 1 else folds[0]
+    return EarlyScores(steps=steps, separated=mean_scores(folds), concatenated=joined)
 
 
 def _of_the_embeddings(job: EvaluateJob, embedded: Embedded) -> Iterator[Event]:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 import torch
@@ -55,11 +55,14 @@ class TrainedFold:
             its initial weights.
         last_weights: State dict after the last epoch, for a specification with a `checkpoint_epoch` before it. None for
             other trainings and for those that diverged.
+        early_weights: State dict of the best checkpoint up to the specification's `early_epoch`; None where it is the
+            best one, or where there is no such epoch.
     """
 
     result: FoldResult
     weights: dict[str, Tensor]
     last_weights: dict[str, Tensor] | None = None
+    early_weights: dict[str, Tensor] | None = None
 
 
 def train_fold(
@@ -101,7 +104,8 @@ def train_fold(
         training.network.release()
     chosen_earlier = spec.checkpoint_epoch is not None and spec.checkpoint_epoch < spec.conditions.training.max_epochs
     last_weights = weights_on_cpu(training.model) if stopped_by == "max_epochs" and chosen_earlier else None
-    return TrainedFold(result, training.checkpoint.weights, last_weights)
+    early = training.early_weights if training.early_weights is not training.checkpoint.weights else None
+    return TrainedFold(result, training.checkpoint.weights, last_weights, early)
 
 
 class _Training:
@@ -116,7 +120,7 @@ class _Training:
         self.settings = spec.conditions.training
         self.epoch_is_fixed = spec.checkpoint_epoch is not None  # An earlier training has chosen it.
         self.observe = observe
-        self.checkpoint = BestCheckpoint()
+        self.checkpoint, self.early_weights = BestCheckpoint(), cast(dict[str, Tensor] | None, None)
         self.curve: list[CurvePoint] = []
         self.iterations, self.batches_without_pairs = 0, 0
         self.monitor = StepMonitor(device)
@@ -141,9 +145,12 @@ class _Training:
             for epoch in range(self.settings.max_epochs):
                 self._train_epoch(epoch)
                 done = epoch + 1
-                validated = done % self.settings.validate_every == 0 or done == self.settings.max_epochs
+                last = done in (self.settings.max_epochs, self.spec.early_epoch)
+                validated = done % self.settings.validate_every == 0 or last
                 if validated:
                     self._validate(done, eligible=True)
+                if done == self.spec.early_epoch:
+                    self.early_weights = self.checkpoint.weights
                 waited = done - self.checkpoint.best_epoch
                 if validated and not self.epoch_is_fixed and waited > self.settings.patience:
                     return "patience", None

@@ -14,7 +14,7 @@ from protocols.users_code.kept import is_whole
 from reproduce.errors import InputError
 from reproduce.storage import StoragePaths, open_store, storage_paths
 from results.atomic_files import BAD_ZIP, atomic_file, is_sound, write_atomically
-from results.records.artifacts import last_epoch_path, weights_path
+from results.records.artifacts import early_path, last_epoch_path, weights_path
 from results.store.check import CheckedRecords, StoreFault, add_rows, check_records, conflicts
 from results.store.database import Database
 from results.wording import counted
@@ -27,7 +27,7 @@ SOURCES, DATASETS = "sources", "datasets"
 def files_of(records: CheckedRecords, names: Iterable[Path]) -> list[Path]:
     """Return those names of files, from the folder of artifacts, that belong to records or are users' sources."""
     weights = [weights_path(Path(), spec) for spec in records.specs.values()]
-    known = {*weights, *map(last_epoch_path, weights)}
+    known = {*weights, *map(last_epoch_path, weights), *map(early_path, weights)}
     return [name for name in names if name in known or _is_source(name) or name.parts[0] == DATASETS]
 
 

@@ -258,7 +258,16 @@ def setup_of(experiment: Experiment, dataset: Dataset) -> Setup:
     # Under `mlrc` with the conventional split there is a single model per run, as in the papers.
     one_model = experiment.protocol == "mlrc" and split.name == "conventional"
     folds = 1 if one_model else len(split.folds[: experiment.folds])
-    return Setup(dataset, split, folds, experiment.conditions, experiment.seed, experiment.metrics)
+    longer = experiment.reproduction_epochs
+    return Setup(
+        dataset,
+        split,
+        folds,
+        experiment.conditions,
+        experiment.seed,
+        experiment.metrics,
+        reproduction_epochs=longer,
+    )
 
 
 def data_of(setup: Setup) -> ExperimentData:

@@ -19,7 +19,7 @@ from protocols.jobs import EvaluateJob, Job, Outcome, TrainJob
 from protocols.training.train_fold import train_fold
 from protocols.users_code.sources import UsersSource, known_sources, remember_sources
 from results.atomic_files import is_sound, write_atomically
-from results.records.artifacts import last_epoch_path, weights_path
+from results.records.artifacts import early_path, last_epoch_path, weights_path
 from results.records.records import CIRCUMSTANCES, FoldResult, RunRecord, TestCurve
 from results.spec.component import SourceName
 from results.spec.training_spec import FoldSpec, sources_of_training
@@ -120,14 +120,19 @@ def _train(task: TrainTask, device: str) -> Trained:
         # The checkpoint is written last: if its file exists, the files beside it exist too.
         if trained.last_weights is not None:
             write_tensors(last_epoch_path(task.weights), trained.last_weights)
+        if trained.early_weights is not None:
+            write_tensors(early_path(task.weights), trained.early_weights)
         write_tensors(task.weights, trained.weights)
     return Trained(trained.result, recorder and recorder.curve())
 
 
 def _evaluate(task: EvaluateTask, device: str) -> RunRecord:
     weights = [_read_tensors(path) for path in task.weights]
-    last_weights = [_read_tensors(path) if path.exists() else None for path in map(last_epoch_path, task.weights)]
-    return evaluate_run(task.job, weights, task.data, device=device, last_weights=last_weights)
+    last, early = (
+        [_read_tensors(path) if path.exists() else None for path in map(beside, task.weights)]
+        for beside in (last_epoch_path, early_path)
+    )
+    return evaluate_run(task.job, weights, task.data, device=device, last_weights=last, early_weights=early)
 
 
 def _read_tensors(path: Path) -> Any:
@@ -145,7 +150,7 @@ def write_tensors(path: Path, tensors: Any) -> None:
 def has_checkpoint(artifacts: Path, spec: FoldSpec) -> bool:
     """Return whether the checkpoint of a training exists. If a file of it is damaged, all are removed."""
     weights = weights_path(artifacts, spec)
-    files = (weights, last_epoch_path(weights))
+    files = (weights, last_epoch_path(weights), early_path(weights))
     if damaged := next((file for file in files if file.exists() and not is_sound(file)), None):
         _LOG.warning("the checkpoint %s is damaged; it is removed and made again", damaged)
         for file in files:

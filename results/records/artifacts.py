@@ -22,6 +22,11 @@ def last_epoch_path(weights: Path) -> Path:
     return weights.with_suffix(".last.pt")
 
 
+def early_path(weights: Path) -> Path:
+    """Return the path of the best weights up to a training's early epoch, where a later epoch was better."""
+    return weights.with_suffix(".early.pt")
+
+
 def weights_path(artifacts: Path, spec: FoldSpec) -> Path:
     """Return the path of the best checkpoint of one training of a reproduction."""
     return artifacts / spec.fingerprint[:2] / f"{spec.fingerprint}.pt"

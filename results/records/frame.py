@@ -31,7 +31,7 @@ def scores_of(run: RunRecord) -> list[tuple[str, str, float]]:
     """Return embeddings, metric and value of every score of a run.
 
     Besides `separated` and `concatenated`, the embeddings are `last_epoch` for scores after the last epoch, mean over
-    folds. The metric `total_training_steps` has the iterations up to the end of a training, mean over the run's
+    folds, and `early_separated` and `early_concatenated` for those of the best models up to the end of a trial. The metric `total_training_steps` has the iterations up to the end of a training, mean over the run's
     trainings, as in Table 3 of the Chance Constraints paper; it is the same for both kinds.
     """
     found = _measured(run)
@@ -59,6 +59,9 @@ def _measured(run: RunRecord) -> list[tuple[str, str, float]]:
     found += [(kind, metric, value) for kind, own in further.items() for metric, value in own.items()]
     if run.last_epoch is not None:
         found += [("last_epoch", metric, getattr(run.last_epoch, metric)) for metric in HEADLINE_METRICS]
+    if run.early is not None:
+        early = {"early_separated": run.early.separated, "early_concatenated": run.early.concatenated}
+        found += [(kind, metric, getattr(own, metric)) for kind, own in early.items() for metric in HEADLINE_METRICS]
     return found
 
 
@@ -88,7 +91,8 @@ def runs_table(runs: Sequence[ExportedRun]) -> pd.DataFrame:
     for `audit`), settings (the run's hyperparameters as JSON), source_hash (of a user's classes), fingerprint, dataset,
     method, run and search (counted from 1), seed, dimensions, wall_time (seconds), steps, the scores as
     `separated_map_at_r`, `concatenated_map_at_r` and so on (fractions of 1), further metrics as `separated_recall@2`
-    and so on, scores after the last epoch as `last_epoch_map_at_r` and so on, commit and device. A metric that a run
+    and so on, scores after the last epoch as `last_epoch_map_at_r` and so on, those of the best models up to the end of
+    a trial as `early_separated_map_at_r` and so on, commit and device. A metric that a run
     lacks is empty in its row; one that all runs lack has no column.
     """
     scores = [{f"{kind}_{metric}": value for kind, metric, value in _measured(one.record)} for one in runs]
@@ -101,7 +105,7 @@ def runs_table(runs: Sequence[ExportedRun]) -> pd.DataFrame:
         row |= {name: getattr(record, name) for name in _RUN} | _numbers(record)
         rows.append({**row, **of_run, "commit": record.provenance.commit, "device": record.provenance.device})
     known = dict.fromkeys([*_SCORES, *(name for of_run in scores for name in of_run)])
-    ordered = sorted(known, key=lambda name: name.startswith("last_epoch"))
+    ordered = sorted(known, key=lambda name: name.startswith(("last_epoch", "early_")))
     columns = [*ExportedRun._fields[1:], "settings", "source_hash", *_RUN, *ordered, "commit", "device"]
     return pd.DataFrame(rows, columns=columns).astype({"trials": "Int64", "searches": "Int64"})
 

@@ -197,6 +197,18 @@ class ClassScores(Record):
     concatenated: tuple[Scores, ...]
 
 
+class EarlyScores(Record):
+    """Test scores of the best models up to the epoch at which trials of the search end at the latest.
+
+    Attributes:
+        steps: Iterations of a training up to that epoch.
+    """
+
+    steps: int = Field(ge=1)
+    separated: Scores
+    concatenated: Scores
+
+
 class RunRecord(Record):
     """Test scores of one reproduction: one model per fold, trained with new seeds at one hyperparameter setting.
 
@@ -216,6 +228,8 @@ class RunRecord(Record):
         last_epoch: Test scores after the last epoch of the same trainings, mean over folds (protocol `standard`). None
             for other protocols, for the untrained trunk and for a training that diverged. Shown beside the scores of
             the chosen epoch, never instead of them.
+        early: Scores of the same trainings' best models up to the end of a trial, where the trainings could go on; None
+            where they could not.
         metrics_separated: Further metrics of the experiment by name (`recall@2`, `nmi`, ...), mean over folds.
         dimensions: Size of one fold's embedding.
         steps: Iterations up to the models' checkpoints, summed over folds; None if they were not recorded.
@@ -238,6 +252,7 @@ class RunRecord(Record):
     concatenated: Scores
     class_scores: ClassScores | None = None
     last_epoch: Scores | None = None
+    early: EarlyScores | None = Field(default=None, exclude_if=lambda value: value is None)
     metrics_separated: dict[str, FiniteFloat] = Field(default={})
     metrics_concatenated: dict[str, FiniteFloat] = Field(default={})
     dimensions: int = Field(ge=1)

@@ -105,6 +105,9 @@ class Experiment(Record):
         methods: Keys or files of the method cards, in the order of the table's rows.
         conditions: Network, images and training, for all rows. Files have its fields beside those of the experiment.
         reproductions: Re-trainings of each method's best setting.
+        reproduction_epochs: Most epochs of a reproduction, where it may train longer than the trials of the search
+            (`training.max_epochs`): the verdict is then that of the longer trainings, and their best models up to the end
+            of a trial are tested too. None trains as long as a trial.
         folds: How many of the four folds are trained.
         seed: Base of all seeds.
         split: The split of the classes; None takes the protocol's default, and `{seed: 3}` draws its halves at random.
@@ -131,6 +134,7 @@ class Experiment(Record):
     conditions: Conditions
     search: SearchSettings = SearchSettings()
     reproductions: Annotated[int, FREE, AMOUNT] = Field(default=REPRODUCTIONS, ge=1, le=MOST_REPRODUCTIONS)
+    reproduction_epochs: int | None = Field(default=None, ge=1, exclude_if=lambda value: value is None)
     folds: int = Field(default=FOLDS, ge=1, le=FOLDS)
     seed: Annotated[int, FREE] = Field(default=0, ge=-(2**63), lt=2**63)
     split: Literal["mlrc", "mlrc_conventional", "conventional"] | DrawnSplit | None = None
@@ -168,6 +172,11 @@ class Experiment(Record):
         if taken := [key for key in self.rows if key in MEANT_OTHERWISE]:
             raise ValueError(f"{taken[0]}: 'compare: {taken[0]}' has another meaning; choose another key for the row")
         _check_trunk(self.dataset.name, self.conditions.trunk)
+        longer, epochs = self.reproduction_epochs, self.conditions.training.max_epochs
+        if longer is not None and self.protocol != "mlrc":
+            raise ValueError("reproduction_epochs is for protocol mlrc; the other one chooses its epoch; remove it")
+        if longer is not None and longer <= epochs:
+            raise ValueError(f"reproduction_epochs must be more than training.max_epochs ({epochs}); remove it")
         if self.search.network_lr is not None and self.proxies is not None:
             raise ValueError("search: network_lr has no fixed rate for proxies: lr_multiplier to multiply; remove one")
         if self.primary is not None and self.primary.compare not in (*MEANT_OTHERWISE, *self.rows):

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, Self
 from pydantic import Field, JsonValue, model_serializer, model_validator
 
 from results.spec.data_choice import samples_word
+from results.spec.ends import ProbedEnd
 from results.spec.experiment_spec import Experiment
 from results.spec.method import BATCHES, LOSS_LR, Method
 from results.spec.range import Range, within_budget
@@ -109,6 +110,7 @@ class PlannedRow(Record):
         searches: How often the search is made, or as often as those of the others where nothing is searched.
         reproductions: Runs of the setting that one search found.
         enqueue: Settings that a search tries first.
+        before: The row as it was before its ranges were widened, whose trials its searches begin with.
         default_of: The row whose card's own settings a `default` row has.
         transductive: Whether the method computes something from the test images before these are scored.
         printed: The scores that the method's source prints for the dataset, in percent, by metric.
@@ -126,6 +128,7 @@ class PlannedRow(Record):
     searches: int = 1
     reproductions: int = 0
     enqueue: tuple[dict[str, JsonValue], ...] = ()
+    before: "PlannedRow | None" = None
     default_of: str | None = None
     transductive: bool = False
     printed: dict[str, float] = Field(default={})
@@ -164,6 +167,7 @@ class Plan(Record):
         experiment: The experiment. It is written without the folder of its images, which differs between machines.
         rows: The rows by key, in the order of the tables.
         data: The data that it was started on; None if it was never started.
+        probed: The ends of ranges that were probed, in order.
         interim_looks: After how many searches or runs the results could be seen before more were asked for, as phrases
             such as `2 searches`.
     """
@@ -172,6 +176,7 @@ class Plan(Record):
     rows: dict[str, PlannedRow]
     data: ExperimentData | None = None
     interim_looks: tuple[str, ...] = ()
+    probed: tuple[ProbedEnd, ...] = ()
 
     @model_validator(mode="before")
     @classmethod
@@ -179,7 +184,7 @@ class Plan(Record):
         """Read what the store and records keep: the parts of the rows side by side, by the keys of the rows."""
         if not isinstance(values, dict) or "methods" not in values:
             return values
-        of_rows = {"runs", "ranges", "printed", "defaults", "recipes"}
+        of_rows = {"runs", "ranges", "printed", "defaults", "recipes", "trials"}
         parts = {name: values.get(name) or {} for name in of_rows}
         rows = {
             key: {
@@ -187,6 +192,7 @@ class Plan(Record):
                 "title": title,
                 "runs": parts["runs"].get(key, 0),
                 "ranges": parts["ranges"].get(key, {}),
+                "trials": parts["trials"].get(key, 0),
                 "default_of": parts["defaults"].get(key),
                 "kind": "default" if key in parts["defaults"] else "searched" if key in parts["ranges"] else "given",
                 "transductive": key in values.get("transductive", ()),
@@ -202,7 +208,7 @@ class Plan(Record):
     def _as_stored(self) -> dict[str, Any]:
         numbers = {
             key: {
-                target: {"scale": one.scale, "low": one.low, "high": one.high}
+                target: one.model_dump(include={"scale", "low", "high", "least", "most"})
                 for target, one in row.ranges.items()
                 if one.scale != "choice"
             }
@@ -221,6 +227,9 @@ class Plan(Record):
             "printed": {key: row.printed for key, row in self.rows.items() if row.printed},
             "defaults": self.defaults,
             "recipes": {key: row.recipe.model_dump(mode="json") for key, row in self.rows.items() if row.recipe},
+            "probed": [one.model_dump(mode="json") for one in self.probed],
+            # Where ends are probed, searches can get more trials than the file says.
+            "trials": {key: row.trials for key, row in self.rows.items() if row.trials > self.trials},
         }
         return {**stored, **{name: part for name, part in if_any.items() if part}}
 

@@ -17,6 +17,14 @@ BATCH_SIZE = "$batch_size"
 MOST_VALUES = 1000
 """Values of a range with a step, at most: a grid lists them all."""
 
+End = Literal["low", "high"]
+
+PRESSED, BEYOND, WIDER = 0.05, 0.25, 0.5
+"""Parts of a range: what counts as its end where searches press it, how far a probe goes beyond it, and how much wider
+a range gets."""
+
+_LOG = ("log", "int_log")
+
 _AT_AN_END = 0.01
 """Part of a range that counts as its end, on its scale. Samplers propose the ends themselves up to rounding."""
 
@@ -39,6 +47,9 @@ class Range(Record):
         step: Distance of the values from `low` on, for `linear` and `int`; None allows all values between the ends.
         choices: The values of a `choice`.
         exhaustive: Whether every whole number is tried once if the budget allows it (specification, 11.14).
+        least: The smallest value that makes a difference: the method refuses lower ones, or is the same there. An end
+            that is not beyond it is no end that a search could have been held up by. None is no such value.
+        most: The largest one, likewise.
     """
 
     scale: Scale | None = Field(default=None, exclude_if=_is_none)
@@ -47,6 +58,8 @@ class Range(Record):
     step: FiniteFloat | None = Field(default=None, gt=0, exclude_if=_is_none)
     choices: tuple[JsonValue, ...] | None = Field(default=None, min_length=1, exclude_if=_is_none)
     exhaustive: bool = Field(default=False, exclude_if=lambda value: not value)
+    least: FiniteFloat | None = Field(default=None, exclude_if=_is_none)
+    most: FiniteFloat | None = Field(default=None, exclude_if=_is_none)
 
     @model_validator(mode="after")
     def _is_possible(self) -> Self:
@@ -69,7 +82,9 @@ class Range(Record):
             ValueError: Something is missing, or the scale cannot have such ends or such a step.
         """
         low, high = (_number(end, batch_size) for end in (self.low, self.high))
-        found = self.model_copy(update={"low": low, "high": high})
+        # A batch is no part of a range that somebody could have made wider.
+        least, most = low if self.low == BATCH_SIZE else self.least, high if self.high == BATCH_SIZE else self.most
+        found = self.model_copy(update={"low": low, "high": high, "least": least, "most": most})
         if (found.scale == "choice") != bool(found.choices):
             raise ValueError("needs either choices or a scale of numbers with low and high")
         if found.choices:
@@ -169,6 +184,50 @@ class Range(Record):
         if self.is_whole_numbers:
             return min(max(round(value), int(self.ends[0])), int(self.ends[1]))
         return min(max(value, low), high)
+
+    def place(self, value: float) -> float:
+        """The place of a number in a range of numbers, on its scale: 0 at its low end, 1 at its high end."""
+        low, high, at = (math.log(one) if self.scale in _LOG else one for one in (*self.ends, value))
+        return (at - low) / (high - low)
+
+    def presses(self, value: float) -> End | None:
+        """Tell at which end a value lies, within the outer `PRESSED` part; whole numbers lie at the end itself."""
+        if self.is_whole_numbers:
+            return "low" if value <= self.ends[0] else "high" if value >= self.ends[1] else None
+        place = self.place(value)
+        return "low" if place <= PRESSED else "high" if place >= 1 - PRESSED else None
+
+    def is_open(self, end: End) -> bool:
+        """Whether something else than the range ends there: values beyond the end are possible, and differ."""
+        low, high = self.ends
+        return self.least is None or low > self.least if end == "low" else self.most is None or high < self.most
+
+    def beyond(self, end: End) -> float | int:
+        """The value a quarter of the width beyond an open end, or half way to a limit that is nearer."""
+        return self._outside(end, BEYOND, to_limit=0.5)
+
+    def widened(self, end: End) -> Self:
+        """Return the range with half of its width more at an open end, on its scale, but no farther than a limit."""
+        return self.model_copy(update={end: float(self._outside(end, WIDER, to_limit=1.0))})
+
+    def _outside(self, end: End, part: float, to_limit: float) -> float | int:
+        low, high = (math.log(one) if self.scale in _LOG else one for one in self.ends)
+        limit = self.least if end == "low" else self.most
+        if limit is not None and limit <= 0 and self.scale in _LOG:
+            limit = None
+        start, away = (low, -1) if end == "low" else (high, 1)
+        distance = part * (high - low)
+        if limit is not None:
+            to_it = abs((math.log(limit) if self.scale in _LOG else limit) - start)
+            distance = min(distance, to_limit * to_it)
+        value = start + away * distance
+        value = math.exp(value) if self.scale in _LOG else value
+        if self.step is not None or self.is_whole_numbers:  # Outwards, so that the value is another one.
+            step, first = self.step or 1.0, self.ends[0]
+            value = first + step * (math.floor if end == "low" else math.ceil)(round((value - first) / step, 9))
+            if limit is not None:
+                value = max(value, limit) if end == "low" else min(value, limit)
+        return int(value) if self.is_whole_numbers else float(f"{value:.8g}")
 
     def end_at(self, value: float) -> Literal["lowest", "highest"] | None:
         """Tell at which end of a range of numbers a value lies; None if it lies between them."""

@@ -51,6 +51,8 @@ class SearchSettings(Record):
             None takes that of the training settings.
         batches: Whether the number of images of a class in a batch is searched for every loss: 1, 2 or 4 for losses with
             proxies, 2 or 4 for losses of pairs. Otherwise each card has its own number.
+        probe_ends: Whether ends of ranges that most searches press are probed, and ranges widened where values beyond
+            them are better (`results.spec.ends`). Then all searches get more trials. It takes 3 searches or more.
         searches: How often each method is searched, each time from other seeds. The reproductions are made for every
             search.
         racing: Whether a trial that is clearly behind the best trial on the same folds gets no more folds.
@@ -66,6 +68,7 @@ class SearchSettings(Record):
     racing: bool = False
     network_lr: Range | None = None
     batches: bool = Field(default=False, exclude_if=lambda value: not value)
+    probe_ends: bool = Field(default=False, exclude_if=lambda value: not value)
     enqueue: tuple[dict[str, JsonValue], ...] = Field(default=(), exclude_if=lambda value: not value)
     default: bool = Field(default=False, exclude_if=lambda value: not value)
     until_decided: Annotated[bool, FREE, AMOUNT] = Field(default=False, exclude_if=lambda value: not value)
@@ -88,6 +91,8 @@ class SearchSettings(Record):
 
     @model_validator(mode="after")
     def _looks_are_planned(self) -> "SearchSettings":
+        if self.until_decided and self.probe_ends:
+            raise ValueError("until_decided adds searches, and probe_ends adds trials to a fixed number; remove one")
         if self.until_decided and (self.searches not in LOOKS or self.trials == 0):
             looks = ", ".join(map(str, LOOKS))
             raise ValueError(

@@ -8,7 +8,7 @@ from results.spec.component import SourceName
 from results.spec.conditions import Conditions
 from results.spec.method import Method, sources_of
 from results.spec.trunk_spec import EmbedderSpec
-from results.values import Record, fingerprint_of
+from results.values import Record, fingerprint_of, optional
 
 TRAINING_VERSION = 2
 """Version of the training. Raise it with every change that alters outcomes: old results then no longer match.
@@ -31,6 +31,8 @@ class FoldSpec(Record):
         conditions: What the methods of a comparison share. The method can leave parts of it without an effect.
         checkpoint_epoch: The epoch whose weights are the model. It was chosen by the validation of another training.
             A training with this field has no validation classes and runs to its last epoch.
+        early_epoch: The epoch at which a trial of the search would have ended at the latest. The best model up to there
+            is kept beside that of the whole training. None keeps no second model.
         fingerprint: The name of this training: a hash of all other fields when it is specified. It is written and read
             with them, and never computed again, so that a later field changes no name.
     """
@@ -47,6 +49,7 @@ class FoldSpec(Record):
     conditions: Conditions
     seed: int
     checkpoint_epoch: int | None = Field(default=None, ge=0)
+    early_epoch: int | None = optional(None, ge=1)
     fingerprint: str = Field(default_factory=lambda others: _name_of_training(others))  # Last: it is made of them.
 
     @model_validator(mode="after")
