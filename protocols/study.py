@@ -65,7 +65,14 @@ class Study:
             identity["racing"] = RACING_VERSION
         if self.row.enqueue:
             identity["enqueue"] = list(self.row.enqueue)
+        if self.before is not None:
+            identity["continues"] = [self.before.name, self.before.row.trials]
         return identity
+
+    @cached_property
+    def before(self) -> "Study | None":
+        """The study of the narrower ranges, whose trials this one begins with; None if nothing was widened."""
+        return None if self.row.before is None else replace(self, row=self.row.before)
 
     @cached_property
     def name(self) -> str | None:
@@ -105,7 +112,12 @@ class Study:
 
     def trials(self) -> tuple[Trial, ...]:
         """Return the trials that the log has, up to the budget; the last one may be running."""
-        return () if self.name is None or self.log is None else self.log.trials(self.name)[: self.row.trials]
+        if self.name is None or self.log is None:
+            return ()
+        own = self.log.trials(self.name)
+        if self.before is not None:
+            own += self.before.trials()[len(own) :]
+        return own[: self.row.trials]
 
     def best_hyperparameters(self, lab: Lab) -> dict[str, JsonValue]:
         """Search the hyperparameters, one trial after another.
@@ -145,7 +157,10 @@ class Study:
         assert self.log is not None
         assert self.name is not None
         self.log.put_study(self.name, self.identity)
-        return list(self.trials())
+        begun, kept = list(self.trials()), len(self.log.trials(self.name))
+        for trial in begun[kept:]:  # Those of the narrower ranges.
+            self.log.put_trial(self.name, trial)
+        return begun
 
     def _with_score(self, trial: Trial, before: Sequence[Trial], lab: Lab) -> Trial:
         """Train the folds of a trial, and return it with its score, or with the reason why the method refuses it."""

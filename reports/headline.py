@@ -17,7 +17,7 @@ from results.answer.values import Pair
 from results.findings.experiment import ExperimentAnswer
 from results.records.frame import EMBEDDING_KINDS
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.wording import counted, few, first_of, in_letters, joined, plural, verb
+from results.wording import counted, few, first_of, in_letters, joined, listed, plural, verb
 
 NAMED = 3
 """Largest number of methods or pairs that are named. More are counted."""
@@ -41,7 +41,7 @@ def headline(found: Answer) -> str:
         return f"Interim: {_means(found)}. Nothing is claimed before all searches and runs are there."
     turned = "".join(f" Cannot tell: {words}." for words in _without_agreement(found))
     if found.claims:
-        return " ".join(_claims(found)) + _marks(found) + turned
+        return " ".join([*_claims(found), *_only_so_far(found)]) + _marks(found) + turned
     if turned and len(found.pairs) == 1:
         return turned.strip()
     if found.pairs and all(pair.size == "within" for pair in found.pairs):
@@ -49,6 +49,8 @@ def headline(found: Answer) -> str:
         every = "All " if len(methods) > NAMED else ""
         margin = f"{found.question.margin_words}{found.question.points}"
         return f"{every}{few(methods)} are equal within {margin}{_given(found)}.{_marks(found)}"
+    if found.limited:
+        return " ".join([*_only_so_far(found), f"{_means(found)}."]) + turned
     return f"Cannot tell yet: {_means(found)}. {_would_show(found)}{turned}"
 
 
@@ -99,6 +101,8 @@ _KINDS = {"concatenated": "joined", "separated": "as single models"}
 def _short(pair: Pair, found: Answer, *, again: bool = False) -> str:
     if pair.better and pair.worse:
         return f"{found.titles[pair.better]} beats {found.titles[pair.worse]}"
+    if pair.ahead:
+        return f"{found.titles[pair.ahead]} is ahead {pair.limit}"
     names = "they" if again else f"{found.titles[pair.a]} and {found.titles[pair.b]}"
     return f"{names} are equal" if pair.size == "within" else f"{names} cannot be told apart"
 
@@ -131,6 +135,9 @@ def _line(pair: Pair, found: Answer) -> str:
     if pair.better and pair.worse:
         by = f"{_points(pair, found)}{classes}{found.mark_words(pair)}"
         return f"{titles[pair.better]} beats {titles[pair.worse]} by {by}"
+    if pair.ahead:
+        ahead = pair if pair.ahead == pair.a else pair.turned()
+        return f"{titles[ahead.a]} is {_points(ahead, found)}{classes} above {titles[ahead.b]} {pair.limit}"
     if pair.size == "within":
         margin = f"{found.question.margin_words}{found.question.points}"
         return f"{titles[pair.a]} and {titles[pair.b]} are equal within {margin}{found.mark_words(pair)}"
@@ -160,11 +167,24 @@ def _claims(found: Answer) -> Iterator[str]:
         shown = [f"{titles[pair.better or '']} beats {titles[pair.worse or '']}" for pair in decided]
         of = f"{len(decided)} of {counted(len(found.pairs), 'pair')} {verb(len(decided), 'differ')}{given}"
         yield f"{'; '.join(shown)}{given}." if len(shown) <= NAMED else f"{of}; {title} has the {found.best_words}."
-    open_pairs = [pair for pair in pairs if not pair.better and not pair.means_disagree]
+    open_pairs = [pair for pair in pairs if not pair.better and not pair.ahead and not pair.means_disagree]
     if open_pairs and (won or lost):
         named, seen = few([titles[pair.b] for pair in open_pairs], "others"), seen_words(found, open_pairs)
         seen = f" ({seen.removeprefix('a difference of ')})" if seen else ""
         yield f"Open: {named}{seen}." if lost else f"It cannot be told from {named}{seen}."
+
+
+def _only_so_far(found: Answer) -> Iterator[str]:
+    """Say which methods are ahead of methods that were held up: that is no verdict about methods."""
+    pairs = found.limited
+    if not pairs:
+        return
+    if len(pairs) <= NAMED:
+        yield f"No verdict about methods, but: {'; '.join(_line(pair, found) for pair in pairs)}."
+        return
+    limits = listed(list(dict.fromkeys(limit for pair in pairs for limit in pair.limit.split(", "))))
+    of = f"{len(pairs)} of {counted(len(found.pairs), 'pair')} {verb(len(pairs), 'differ')}"
+    yield f"{of} only {limits}, which is no verdict about methods."
 
 
 def _marks(found: Answer) -> str:

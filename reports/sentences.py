@@ -55,6 +55,8 @@ def sentence(found: Answer, pair: Pair) -> str:
     size, score = f"{_number(found, abs(pair.difference))}{question.points}", question.score_name
     if pair.better:
         sentence = f"{a} is better than {b} in {score} by {size}"
+    elif pair.ahead:
+        sentence = f"{a} is {size} above {b} in {score} {pair.limit}, which is no verdict about the methods"
     elif pair.size == "within":
         sentence = (
             f"{a} and {b} are equal in {score} within {question.margin_words}{question.points}: they differ by {size}"

@@ -19,8 +19,8 @@ from reports.tables.method_tables import costs, hyperparameters, peeking_table, 
 from reports.tables.result_table import table_of
 from reports.tables.table import Table
 from reports.tables.tests_in_words import adjustment_words, variance_words
+from results.answer.limits import cut_offs
 from results.findings.experiment import ExperimentAnswer
-from results.findings.search import cut_offs
 from results.published.tables import published_table, published_tables
 from results.records.provenance import Provenance
 from results.values import flat

@@ -38,6 +38,8 @@ def pair_mark(found: Answer, pair: Pair) -> PairMark:
         verdict, sign = f"{title} is {kind}", ("▲▼" if pair.size == "beyond" else "△▽")[kind == "worse"]
     elif pair.size == "within":
         kind, sign, verdict = "equal", "=", "equal"
+    elif pair.ahead:
+        kind, sign, verdict = "open", "◦", open_words(found, pair)
     else:
         kind, sign, verdict = "open", "–" if pair.untested else "·", open_words(found, pair)
     if pair.size != "cannot tell":
@@ -66,9 +68,10 @@ def reading_of_marks(found: Answer) -> str:
     sizes = f"filled: by more than {margin}; = equal within {margin}; " if found.question.bound is not None else ""
     better, worse = "△▽" if found.question.bound is None else "▲▼"
     untested = "; – not tested" if any(pair.untested for pair in found.pairs) else ""
+    held = "; ◦ one is better only as far as it was trained or searched" if found.limited else ""
     return ("Interim. " if found.interim else "") + (
-        f"{better} the method of the row is better, {worse} worse; {sizes}· cannot tell{untested}. Each sign has its "
-        "difference with the 95 % interval: point at it or tap it."
+        f"{better} the method of the row is better, {worse} worse; {sizes}· cannot tell{held}{untested}. Each sign has "
+        "its difference with the 95 % interval: point at it or tap it."
     )
 
 

@@ -18,7 +18,7 @@ from results.wording import counted, counted_span, plural, score_form
 
 _OF_TEST = (
     *("degrees", "p", "p_better", "p_beyond", "p_equal", "smallest", "break_even", "direction", "size", "untested"),
-    "may_not_recur",
+    *("may_not_recur", "ahead", "limit"),
 )
 _HEADER = (
     *("a", "b", "metric", "variant", "unit", "difference", "low", "high", "difference_of_all", "over_classes"),
@@ -107,7 +107,7 @@ def settings_words(pair: Pair, titles: Mapping[str, str]) -> str:
 
 def size_words(pair: Pair, question: Question) -> str:
     """Write the size of a difference against the margin: `beyond 0.5`, `within 0.5`, `cannot tell`, or nothing."""
-    if pair.untested or pair.p_equal is None:
+    if pair.untested or pair.ahead or pair.p_equal is None:
         return ""
     return pair.size if pair.size == "cannot tell" else f"{pair.size} {question.margin_words}"
 
@@ -116,6 +116,8 @@ def open_words(found: Answer, pair: Pair) -> str:
     """Say why none of two is called better, and which difference would have been."""
     if pair.untested is None and pair.means_disagree:
         return f"cannot tell; {found.with_failed_words(pair)}"
+    if pair.ahead:
+        return f"{found.ahead_words(pair)}: no verdict about methods"
     # The interval is that of this pair alone.
     alone = pair.interval is not None and not pair.interval[0] <= 0 <= pair.interval[1]
     family = found.gains if pair in found.gains else found.pairs
@@ -236,6 +238,7 @@ def _cells(found: Answer, pair: Pair, settings: Pair | None) -> list[Cell]:
     titles = found.titles
     units_a, units_b = pair.of_a.n, pair.of_b.n
     verdict = f"{titles[pair.better]} better" if pair.better else pair.untested or pair.direction
+    verdict = found.ahead_words(pair) if pair.ahead else verdict
     if pair.untested is None and pair.means_disagree:
         verdict += f"; {found.with_failed_words(pair)}"
     count = Cell(units_a, written="" if units_a == units_b else f"{units_a}, {units_b}")

@@ -296,7 +296,7 @@ def _settings(measured: MeasuredExperiment) -> str:
     if plan.trials == 0 or not measured.searched_methods:
         given = "Hyperparameters: given, not searched here."
     else:
-        given = f"Hyperparameters: best of {counted(plan.trials, 'trial')} by validation MAP@R."
+        given = f"Hyperparameters: best of {counted(plan.most_trials, 'trial')} by validation MAP@R."
     return (
         f"{given} Separated: mean of {folds} {dimensions}-dim models; concatenated: their {folds * dimensions}-dim "
         f"ensemble. Base seed {first.seed}."

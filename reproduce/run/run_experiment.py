@@ -1,6 +1,7 @@
 """Runs an experiment: its search, its reproductions, its test evaluations and its table."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from reports.tables.result_table import table_of
 from reports.tables.table import Table, with_notes
 from reproduce import interrupts
 from reproduce.run.devices import prepare_process
+from reproduce.run.ends import Probes, next_round
 from reproduce.run.expected import TimeLeft, expectation, rate_of_records, rows_left, with_rates
 from reproduce.run.lab import MethodSearch, SharedLab
 from reproduce.run.progress import RunProgress, Tracking
@@ -29,8 +31,10 @@ from reproduce.terminal import output_console, say, show_interim
 from results.answer.question import planned_question
 from results.atomic_files import try_out, write_atomically
 from results.findings.experiment import ExperimentAnswer, answer_of, data_findings
+from results.findings.search import probe_words
 from results.records.artifacts import contents_path
 from results.spec.data_choice import samples_word
+from results.spec.ends import ROUNDS
 from results.spec.experiment_spec import AMOUNTS, UNNAMED_SETTINGS, is_among
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import counted, verb
@@ -91,52 +95,93 @@ def run(session: Session, start: Callable[[], Executor], tracked: Path | None = 
     """
     for path in table_files(session).values():
         try_out(path)
-    store, experiment = session.store, session.experiment
+    store = session.store
     with only_run_of(session.paths, session.fingerprint), closing(start()) as executor, interrupts.deferred():
-        studies = session.studies(store.searches)
         _keep_what_is_trained_on(session)
         _say_start(session, executor)
-        gpus = math.ceil(executor.workers / executor.sharing) if executor.sharing else 0
-        planned = rows_left(studies, session.protocol, store, session.fingerprint)
-        rows = with_rates(planned, executor.workers, rate_of_records(gpus))
-        for line in expectation(rows, experiment.search, executor.workers, gpus):
-            say(line)
-        plan = session.plan.model_copy(update={"interim_looks": interim_looks(session)})
-        store.put_experiment(session.fingerprint, session.name, plan)
-        store.searches.enlist(session.fingerprint, {key: _identities(study) for key, study in studies.items()})
         # Settings are proposed in this process, so its threads must not depend on the number of workers either.
         prepare_process(executor.device)
-
-        def trainings(key: str) -> int:
-            return session.protocol.trainings_of(studies[key]) - studies[key].skipped()
-
-        time_left = TimeLeft(rows, executor.workers, session.setup.folds)
-        with RunProgress(trainings, session.plan.titles, session.setup.folds, time_left) as progress:
-            lab = SharedLab(
-                store,
-                executor,
-                (progress, Tracking(session.name, tracked)),
-                session.fingerprint,
-                test_curves=experiment.test_curves,
-                say=say,
-            )
-            follow = session.protocol.run
-
-            def after_round(rounds: int) -> None:
-                if progress.made:
-                    measured = MeasuredExperiment.from_store(store, session.fingerprint)
-                    show_interim(answer_of(after_searches(measured, rounds)), rounds)
-
-            searches = [
-                MethodSearch(key, search.setup, partial(follow, search), number)
-                for key, study in compared_first(studies, planned_question(experiment).compare)
-                for number, search in enumerate(study.searches)
-            ]
-            failed = lab.run(searches, after_round)
+        made = Counter[str]()
+        for rounds_left in range(ROUNDS if session.experiment.search.probe_ends else 0, -1, -1):
+            progress, failed = _follow_searches(session, executor, tracked)
+            made.update(trained=progress.made.total(), found=progress.found.total())
+            if failed or not rounds_left:
+                break
+            session, goes_on, trained = _probe_ends(session, executor, tracked)
+            made.update(trained=trained)
+            if not goes_on:
+                break
     interrupts.stop_if_requested()
-    found = answer_of(MeasuredExperiment.from_store(store, session.fingerprint, trainings=True))
-    write_table(table_of(found), session)
-    return Finished(found, progress.made.total(), progress.found.total(), failed)
+    answer = answer_of(MeasuredExperiment.from_store(store, session.fingerprint, trainings=True))
+    write_table(table_of(answer), session)
+    return Finished(answer, made["trained"], made["found"], failed)
+
+
+def _follow_searches(
+    session: Session, executor: Executor, tracked: Path | None
+) -> tuple[RunProgress, Mapping[str, Exception]]:
+    """Make the searches, reproductions and tests of an experiment that are not in the store."""
+    store, experiment = session.store, session.experiment
+    studies = session.studies(store.searches)
+    gpus = math.ceil(executor.workers / executor.sharing) if executor.sharing else 0
+    planned = rows_left(studies, session.protocol, store, session.fingerprint)
+    rows = with_rates(planned, executor.workers, rate_of_records(gpus))
+    for line in expectation(rows, experiment.search, executor.workers, gpus):
+        say(line)
+    plan = session.plan.model_copy(update={"interim_looks": interim_looks(session)})
+    store.put_experiment(session.fingerprint, session.name, plan)
+    store.searches.enlist(session.fingerprint, {key: _identities(study) for key, study in studies.items()})
+
+    def trainings(key: str) -> int:
+        return session.protocol.trainings_of(studies[key]) - studies[key].skipped()
+
+    time_left = TimeLeft(rows, executor.workers, session.setup.folds)
+    with RunProgress(trainings, session.plan.titles, session.setup.folds, time_left) as progress:
+        lab = SharedLab(
+            store,
+            executor,
+            (progress, Tracking(session.name, tracked)),
+            session.fingerprint,
+            test_curves=experiment.test_curves,
+            say=say,
+        )
+        follow = session.protocol.run
+
+        def after_round(rounds: int) -> None:
+            if progress.made:
+                measured = MeasuredExperiment.from_store(store, session.fingerprint)
+                show_interim(answer_of(after_searches(measured, rounds)), rounds)
+
+        searches = [
+            MethodSearch(key, search.setup, partial(follow, search), number)
+            for key, study in compared_first(studies, planned_question(experiment).compare)
+            for number, search in enumerate(study.searches)
+        ]
+        return progress, lab.run(searches, after_round)
+
+
+def _probe_ends(session: Session, executor: Executor, tracked: Path | None) -> tuple[Session, bool, int]:
+    """Probe the ends of ranges that most searches press.
+
+    Returns:
+        The session with what the probes showed, whether its searches go on, and the number of trainings made.
+    """
+    store = session.store
+    probes = Probes(session.studies(store.searches), store)
+    made = 0
+    if words := probes.words():
+        say(f"Ends of ranges that most searches press are probed: {words}")
+        with RunProgress(probes.trainings, session.plan.titles, session.setup.folds) as progress:
+            lab = SharedLab(store, executor, (progress, Tracking(session.name, tracked)), say=say)
+            if failed := lab.run(probes.searches()):
+                raise next(iter(failed.values()))
+        made = progress.made.total()
+    probed = probes.outcome()
+    session, goes_on = next_round(session, probed)
+    store.put_experiment(session.fingerprint, session.name, session.plan)
+    for one in probed:
+        say(probe_words(one, session.plan.titles[one.method]))
+    return session, goes_on, made
 
 
 def _keep_what_is_trained_on(session: Session) -> None:

@@ -104,8 +104,12 @@ class PairOverDatasets:
 
 
 def side_of(pair: Pair) -> int:
-    """Return 1 or -1 if the pair's own interval lies above or below zero and both of its means say so, else 0."""
-    unclear = pair.half_width is None or abs(pair.difference) <= pair.half_width or pair.means_disagree
+    """Return 1 or -1 if the pair's own interval lies above or below zero and both of its means say so, else 0.
+
+    It is 0 too where the method that is behind was held up.
+    """
+    within = pair.half_width is None or abs(pair.difference) <= pair.half_width
+    unclear = within or pair.means_disagree or bool(pair.limit)
     return 0 if unclear else int(np.sign(pair.difference))
 
 

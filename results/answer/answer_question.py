@@ -96,6 +96,7 @@ def answer_frame(frame: pd.DataFrame, question: Question) -> ScoresAnswer:
         values = {key: replace(own, summary=summaries[key], runs=summaries[key][1]) for key, own in values.items()}
     level, pairs = compare_at_looks(question, runs) if question.looks else (None, compare(question, values))
     defaults = question.defaults if question.unit == "search" else {}
+    gains = gains_over(values, values, defaults, question.step, question.alpha)
     settings = replace(question, unit="run") if question.unit == "single search" else None
     return ScoresAnswer(
         question=question,
@@ -103,9 +104,9 @@ def answer_frame(frame: pd.DataFrame, question: Question) -> ScoresAnswer:
         runs=runs,
         values=values,
         intervals=intervals_of(question, runs, values),
-        pairs=pairs,
+        pairs=tuple(pair.limited() for pair in pairs),
         settings=compare(settings, values) if settings else (),
-        gains=gains_over(values, values, defaults, question.step, question.alpha),
+        gains=tuple(pair.limited() for pair in gains),
         look_level=level,
     )
 

@@ -101,7 +101,9 @@ class Answer:
     def shown_pairs(self) -> list[Pair]:
         """The pairs in the order of their methods, those with a claim first, then those shown to be equal."""
         pairs = [pair for a, b in combinations(self.order, 2) if (pair := self.pair(a, b))]
-        return sorted(pairs, key=lambda pair: (not pair.better, pair.size != "within", pair.untested is not None))
+        return sorted(
+            pairs, key=lambda pair: (not pair.better, pair.size != "within", not pair.ahead, pair.untested is not None)
+        )
 
     @property
     def reference(self) -> str | None:
@@ -116,8 +118,8 @@ class Answer:
 
     @property
     def decided(self) -> bool:
-        """Whether every comparison that was asked for has an answer: better, or within the margin."""
-        return not self.interim and all(pair.better or pair.size == "within" for pair in self.pairs)
+        """Whether every comparison that was asked for has an answer, as far as more searches can give one."""
+        return not self.interim and all(pair.better or pair.ahead or pair.size == "within" for pair in self.pairs)
 
     @cached_property
     def claims(self) -> set[tuple[str, str]]:
@@ -189,6 +191,15 @@ class Answer:
         """Write the mark of such a pair after its verdict, such as `; another three searches may not show it`."""
         return f"; another {in_letters(self.question.units)} searches may not show it" if pair.may_not_recur else ""
 
+    @property
+    def limited(self) -> list[Pair]:
+        """The pairs of which one is better only as far as something that held up the other goes."""
+        return [pair for pair in self.shown_pairs if pair.ahead]
+
+    def ahead_words(self, pair: Pair) -> str:
+        """Write which method of such a pair is ahead, and how far that goes: `A better after 400 steps`."""
+        return f"{self.titles[pair.ahead or '']} better {pair.limit}"
+
     def with_failed_words(self, pair: Pair) -> str:
         """Write the difference that counts failures too, such as `with failed runs -26.1`."""
         unit = "runs" if self.question.unit == "run" else "searches"
@@ -244,7 +255,7 @@ class Answer:
         `difference_of_all` counts the searches (or runs) that failed too.
         """
         of_pair = ("a", "b", "difference", "difference_of_all", "better", "half_width", "p", "p_better", "smallest")
-        columns = [*of_pair, "break_even", "size", "untested", "may_not_recur"]
+        columns = [*of_pair, "break_even", "size", "untested", "may_not_recur", "ahead", "limit"]
         rows = [[getattr(pair, name) for name in columns] for pair in self.shown_pairs]
         return pd.DataFrame(rows, columns=columns)
 
@@ -268,7 +279,12 @@ class Answer:
                 "": [f"{titles[pair.a]} − {titles[pair.b]}" for pair in pairs],
                 "difference": [self.difference_words(pair, f"+{form}") for pair in pairs],
                 "verdict": [
-                    f"{titles[one.better]} better" if one.better else one.untested or one.direction for one in pairs
+                    f"{titles[one.better]} better"
+                    if one.better
+                    else self.ahead_words(one)
+                    if one.ahead
+                    else one.untested or one.direction
+                    for one in pairs
                 ],
                 "would have shown": [
                     "none" if pair.smallest and pair.smallest >= self.question.largest else self._number(pair.smallest)

@@ -6,7 +6,7 @@ their means. Two means of several methods vary less than two methods do, so a co
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,6 +28,9 @@ class ContrastAnswer:
         smallest: Smallest true difference that would be shown with a probability of 80 %.
         difference_of_all: The same difference of all values, also of those that failed.
         shown: Whether the difference is claimed.
+        limit: How far it goes, such as `after 400 steps`, where a method of the group that is behind was held up.
+            Then it is not claimed.
+        ahead: Whether it would be claimed without that.
     """
 
     asked: Contrast
@@ -39,6 +42,8 @@ class ContrastAnswer:
     smallest: float | None = None
     difference_of_all: float | None = None
     shown: bool = False
+    limit: str = ""
+    ahead: bool = False
 
     @property
     def means_disagree(self) -> bool:
@@ -82,9 +87,17 @@ def contrasts_of(found: Answer, asked: Sequence[Contrast]) -> tuple[ContrastAnsw
         strict=True,
     )
     return tuple(
-        ContrastAnswer(contrast, reason) if reason else ContrastAnswer(contrast, None, *next(rows))
+        ContrastAnswer(contrast, reason) if reason else _limited(ContrastAnswer(contrast, None, *next(rows)), found)
         for contrast, reason in zip(asked, reasons, strict=True)
     )
+
+
+def _limited(one: ContrastAnswer, found: Answer) -> ContrastAnswer:
+    behind = one.asked.b if (one.difference or 0.0) > 0 else one.asked.a
+    limits = dict.fromkeys(limit for key in behind if (limit := found.values[key].planned.limit))
+    if not limits:
+        return one
+    return replace(one, limit=max(limits, key=len), shown=False, ahead=one.shown)
 
 
 def differences_of(errors: MeanErrors, weights: Numbers) -> PairDifferences:

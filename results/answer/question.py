@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, Self
 
 from results.answer.deviations import SearchDeviation, nearest_search_deviation
+from results.answer.limits import limit_of
 from results.records.columns import ScoreScale
 from results.records.frame import EmbeddingKind
 from results.records.records import RunRecord
@@ -46,6 +47,7 @@ class Planned:
         trained: Whether anything is trained by gradients; what is computed varies far less from search to search.
         constant: Whether one run stands for all, because every other would be equal.
         left_out: Why it is not tested against the others.
+        limit: What held it up, such as `after 400 steps` (`limits.limit_of`): it may be better than it looks.
         older: Whether it has runs that an older version of the evaluation tested than other methods' runs.
     """
 
@@ -56,6 +58,7 @@ class Planned:
     trained: bool = True
     constant: bool = False
     left_out: LeftOut | None = None
+    limit: str = ""
     older: bool = False
 
     @property
@@ -290,6 +293,7 @@ def question_of(measured: MeasuredExperiment) -> Question:
             trained=key not in computed,
             constant=key in plan.constant,
             left_out=left_out.get(key),
+            limit=limit_of(measured, key),
             older=key in older,
         )
         for key, row in plan.rows.items()

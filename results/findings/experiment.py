@@ -273,12 +273,12 @@ def contrast_findings(found: Answer, contrasts: Sequence[ContrastAnswer]) -> Ite
         if one.difference is None or one.smallest is None or one.p_better is None:
             yield Finding("limit", f"Contrast, {one.asked.title}: no answer, because {one.untested}.", "comparison")
             continue
-        verdict = "shown" if one.shown else "cannot tell"
+        verdict = "shown" if one.shown else f"shown {one.limit}" if one.ahead else "cannot tell"
         seen = "no difference" if one.smallest >= found.question.largest else percent(one.smallest)
         corrected = f", corrected for {len(contrasts)} contrasts" if len(contrasts) > 1 else ""
         text = f"Contrast, {one.asked.title}: {of_a} minus {of_b} is {percent(one.difference, one.half_width, '+.2f')}"
         p = f"p {one.p_better:.3f}" if one.p_better >= 0.001 else "p < 0.001"
-        detail = f"{p}{corrected}{'' if one.shown else f'; {seen} would have shown'}"
+        detail = f"{p}{corrected}{'' if one.shown or one.ahead else f'; {seen} would have shown'}"
         if one.means_disagree and one.difference_of_all is not None:
             unit = "runs" if found.question.unit == "run" else "searches"
             detail = f"with failed {unit} {percent(one.difference_of_all, form='+.2f')}"

@@ -6,19 +6,20 @@ end of the range that was searched could be better in a wider range.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
-from typing import NamedTuple
+from statistics import fmean
 
 import numpy as np
 
 from results.answer.answers import Answer
+from results.answer.limits import CUT_OFF_SHARE, cut_offs, length_of, open_ends_of
 from results.answer.values import Finding
 from results.records.records import Event, RunRecord
+from results.spec.ends import ProbedEnd
 from results.spec.experiment_spec import Experiment
 from results.spec.plan import Plan
 from results.spec.search_settings import SamplerSettings
 from results.store.experiment_results import MeasuredExperiment
-from results.wording import counted, every, few, joined, listed, verb
+from results.wording import counted, every, few, joined, listed, percent, verb
 
 CARRIED_CHOICE = "Hyperparameters printed by a paper whose code selects on test classes carry that choice."
 
@@ -67,19 +68,36 @@ def equal_searches(measured: MeasuredExperiment) -> Iterator[Finding]:
 
 
 def _range_ends(measured: MeasuredExperiment) -> Iterator[Finding]:
-    ends = list(range_ends(measured))
-    named = [one for one in ends if one.in_most] or (ends if len(ends) <= _FEW else [])
-    by_method = groupby(named, lambda one: measured.plan.rows[one.method].title)
-    cases = [f"{title}: {', '.join(one.text for one in own)}" for title, own in by_method]
-    others = len(ends) - len(named)
-    cases += [f"{others} {'more ' if cases else ''}in no more than half of the searches"] if others else []
-    if cases:
-        text = f"Settings at an end of their range: {'; '.join(cases)}."
-        yield Finding("warning", text, "search", "A wider range could hold better ones.")
+    """Say which ends of ranges held searches up, and which were probed and did not."""
+    titles = {key: row.title for key, row in measured.plan.rows.items()}
+    named = {title: own for key, title in titles.items() if (own := _open_words(measured, key))}
+    if named:
+        text = (
+            f"Ends of ranges that most searches press: {'; '.join(f'{title}: {own}' for title, own in named.items())}."
+        )
+        detail = (
+            "Better settings can lie beyond, so what is better than these methods is so within the searched ranges."
+        )
+        yield Finding("limit", text, "search", detail)
+    if probed := [probe_words(one, titles[one.method]) for one in measured.plan.probed]:
+        text = f"Ends of ranges that were probed: {'; '.join(probed)}."
+        yield Finding("note", text, "search", "Validation MAP@R of the probes, and of the tested runs.")
 
 
-_FEW = 3
-"""Number of settings at ends that are named although none is there in most of the searches."""
+def _open_words(measured: MeasuredExperiment, method: str) -> str:
+    ranges = measured.plan.rows[method].ranges
+    ends = [(target, ranges[target].ends[end == "high"], end) for target, end in open_ends_of(measured, method)]
+    return ", ".join(f"{target} {value:g} ({end})" for target, value, end in ends)
+
+
+def probe_words(one: ProbedEnd, title: str) -> str:
+    """Write what a probe showed: `PFML, loss.alpha 1 (low): at 0.5 52.4 % against 56.9 %, so it is no limit`."""
+    place = f"{title}, {one.target} {one.low if one.end == 'low' else one.high:g} ({one.end}): at {one.beyond:g}"
+    probes = [probe for probe in one.probes if probe is not None]
+    if one.gain is None:
+        return f"{place} the method refuses it"
+    runs = f"{percent(fmean(probes))} % against {percent(fmean(one.runs))} %"
+    return f"{place} {runs}, so {'the range was widened' if one.opens else 'it is no limit'}"
 
 
 def training_findings(measured: MeasuredExperiment) -> Iterator[Finding]:
@@ -91,8 +109,15 @@ def training_findings(measured: MeasuredExperiment) -> Iterator[Finding]:
         if cut < trained:
             share, by_method = f"{cut} of {counted(trained, 'training')}", _shares(titles, counts)
         text = f"Cut off while the validation score still rose: {share} of the tested runs."
-        detail = f"{by_method}More epochs could raise these scores, so the speed of learning is compared as well."
-        yield Finding("limit", text, "training", detail)
+        held_up = any(own > CUT_OFF_SHARE * of for own, of in counts.values())
+        run = next(run for runs in measured.runs.values() for run in runs if run.specs[0].method.loss is not None)
+        what = f"What is better than a method of which more than a fifth was, is so after {length_of(run)}."
+        yield Finding(
+            "limit",
+            text,
+            "training",
+            f"{by_method}More epochs could raise these scores. {what if held_up else ''}".strip(),
+        )
     for key, title in titles.items():
         runs = measured.runs.get(key, [])
         events = [event for run in runs for event in run.events]
@@ -145,45 +170,6 @@ def _of_what_was_trained(experiment: Experiment) -> Iterator[Finding]:
         yield Finding("note", text, "training")
     elif embedder.init != "random":
         yield Finding("note", f"The embedder starts from {embedder.init}, MLRC's from torch's default.", "training")
-
-
-def cut_offs(measured: MeasuredExperiment) -> dict[str, tuple[int, int]]:
-    """Count the trainings that were cut off, and all trainings, by method with a loss.
-
-    Runs of which neither the trainings nor their count were read are not counted.
-    """
-    counts: dict[str, tuple[int, int]] = {}
-    for method in measured.plan.rows:
-        runs = [run for run in measured.runs.get(method, ()) if run.specs[0].method.loss is not None]
-        known = [(cut, len(run.specs)) for run in runs if (cut := measured.cut_off_trainings(run)) is not None]
-        if known:
-            cut, trained = map(sum, zip(*known, strict=True))
-            counts[method] = cut, trained
-    return counts
-
-
-class RangeEnd(NamedTuple):
-    """A hyperparameter whose best value lies at an end of its range; `in_most` if most searches of a method found it.
-
-    The text is such as `loss.omega 1 (highest)`, or `loss.omega 1 (highest in 2 of 3 searches)`.
-    """
-
-    method: str
-    text: str
-    in_most: bool
-
-
-def range_ends(measured: MeasuredExperiment) -> Iterator[RangeEnd]:
-    """Find the hyperparameters whose best value lies at an end of the range that was searched."""
-    for method, row in measured.plan.rows.items():
-        settings = {run.search: run.hyperparameters for run in measured.runs.get(method, ())}
-        for target, searched in ((target, one) for target, one in row.ranges.items() if not one.choices):
-            values = [setting.get(target) for setting in settings.values()]
-            ends = [searched.end_at(value) for value in values if isinstance(value, int | float)]
-            for end, value in zip(("lowest", "highest"), searched.ends, strict=True):
-                if found := sum(one == end for one in ends):
-                    count = f" in {found} of {counted(len(settings), 'search')}" if len(settings) > 1 else ""
-                    yield RangeEnd(method, f"{target} {value:g} ({end}{count})", 2 * found > len(settings))
 
 
 def validation_scores(measured: MeasuredExperiment, runs: Sequence[RunRecord]) -> list[float]:

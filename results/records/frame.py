@@ -31,8 +31,9 @@ def scores_of(run: RunRecord) -> list[tuple[str, str, float]]:
     """Return embeddings, metric and value of every score of a run.
 
     Besides `separated` and `concatenated`, the embeddings are `last_epoch` for scores after the last epoch, mean over
-    folds, and `early_separated` and `early_concatenated` for those of the best models up to the end of a trial. The metric `total_training_steps` has the iterations up to the end of a training, mean over the run's
-    trainings, as in Table 3 of the Chance Constraints paper; it is the same for both kinds.
+    folds, and `early_separated` and `early_concatenated` for those of the best models up to the end of a trial. The
+    metric `total_training_steps` has the iterations up to the end of a training, mean over the run's trainings, as in
+    Table 3 of the Chance Constraints paper; it is the same for both kinds.
     """
     found = _measured(run)
     if run.iterations is not None:

@@ -28,7 +28,7 @@ class ProbedEnd(Record):
         method: Key of the row.
         target: The hyperparameter.
         end: The end of the range that it had, `low` to `high`.
-        beyond: The value that each search's probe had.
+        beyond: The value that the probes had.
         probes: Validation MAP@R of each probe, mean over folds, a fraction of 1; None where the method refused it.
         runs: The same of each search's tested runs, their mean.
     """
@@ -38,7 +38,7 @@ class ProbedEnd(Record):
     end: End
     low: float
     high: float
-    beyond: tuple[float, ...]
+    beyond: float
     probes: tuple[float | None, ...]
     runs: tuple[float, ...]
 
@@ -63,9 +63,7 @@ class ProbedEnd(Record):
         return (self.target, self.end, self.low, self.high) == (target, end, *searched.ends)
 
 
-def pressed_ends(
-    ranges: Mapping[str, Range], settings: Sequence[Mapping[str, JsonValue]]
-) -> list[tuple[str, End]]:
+def pressed_ends(ranges: Mapping[str, Range], settings: Sequence[Mapping[str, JsonValue]]) -> list[tuple[str, End]]:
     """Return the open ends that the best values of more than half of a method's searches press.
 
     Args:

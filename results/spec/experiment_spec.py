@@ -106,8 +106,8 @@ class Experiment(Record):
         conditions: Network, images and training, for all rows. Files have its fields beside those of the experiment.
         reproductions: Re-trainings of each method's best setting.
         reproduction_epochs: Most epochs of a reproduction, where it may train longer than the trials of the search
-            (`training.max_epochs`): the verdict is then that of the longer trainings, and their best models up to the end
-            of a trial are tested too. None trains as long as a trial.
+            (`training.max_epochs`): the verdict is then that of the longer trainings, and their best models up to the
+            end of a trial are tested too. None trains as long as a trial.
         folds: How many of the four folds are trained.
         seed: Base of all seeds.
         split: The split of the classes; None takes the protocol's default, and `{seed: 3}` draws its halves at random.

@@ -254,6 +254,11 @@ class Plan(Record):
         return self.experiment.search.trials
 
     @property
+    def most_trials(self) -> int:
+        """The same with the trials that searches got where ends of ranges were probed."""
+        return max(self.trials, *(row.trials for row in self.rows.values()))
+
+    @property
     def reproductions(self) -> int:
         """Re-trainings per method."""
         return self.experiment.reproductions

@@ -127,7 +127,7 @@ class MeasuredExperiment:
         with_runs, searches = {(record.method, record.search) for record in records}, {}
         trials: dict[str, list[tuple[Trial, ...]]] = {}
         for key, study in store.searches.of_experiment(experiment).items():
-            finished = study.finished(plan.trials)
+            finished = study.finished(max(plan.trials, plan.rows[key[0]].trials if key[0] in plan.rows else 0))
             scores = tuple(trial.score for trial in finished if trial.score is not None)
             if key in with_runs and scores:
                 searches[key] = scores

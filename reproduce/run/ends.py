@@ -1,0 +1,157 @@
+"""Rounds of an experiment that probes the ends of its ranges (`results.spec.ends` has the rule).
+
+After the searches of a round each pressed end gets a probe from every search of its method. If values beyond an end of
+any method are better, its range is widened, and all searches of all methods get more trials in a further round.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from statistics import fmean
+
+from protocols.jobs import Lab, TrainJob
+from protocols.mlrc import reproductions
+from protocols.study import Study
+from protocols.training.build_method import RefusedError
+from reproduce.run.lab import MethodSearch
+from reproduce.run.session import Session
+from results.spec.ends import ROUNDS, ProbedEnd, pressed_ends
+from results.spec.method import HyperparameterError
+from results.spec.plan import PlannedRow
+from results.spec.range import End
+from results.store.store import Store
+from results.wording import counted, listed
+
+MORE_TRIALS = 0.5
+"""Further trials of every search in a round, as a part of those that the experiment's file gives."""
+
+_Score = float | None
+
+
+class Probes:
+    """The probes of a round: what they train, and what came.
+
+    Args:
+        studies: The studies of the experiment's rows, whose searches and reproductions are complete.
+        store: Has the reproductions.
+    """
+
+    def __init__(self, studies: Mapping[str, Study], store: Store) -> None:
+        self._store = store
+        self._studies = {key: study for key, study in studies.items() if study.row.ranges}
+        self._pressed = {key: ends for key, study in self._studies.items() if (ends := _pressed(study))}
+        self._scores: dict[tuple[str, int, str, End], _Score] = {}
+
+    def trainings(self, key: str) -> int:
+        """Return the number of trainings of a method's probes."""
+        study = self._studies.get(key)
+        return len(self._pressed.get(key, ())) * study.row.searches * study.setup.folds if study else 0
+
+    def searches(self) -> list[MethodSearch]:
+        """Return what a lab follows to train the probes."""
+        return [
+            MethodSearch(key, search.setup, self._follow(key, search), number)
+            for key in self._pressed
+            for number, search in enumerate(self._studies[key].searches)
+        ]
+
+    def words(self) -> str:
+        """Name the ends that are probed."""
+        return "; ".join(
+            f"{self._studies[key].row.title}: {listed([f'{target} ({end})' for target, end in ends])}"
+            for key, ends in self._pressed.items()
+        )
+
+    def _follow(self, key: str, search: Study) -> Callable[[Lab], None]:
+        def follow(lab: Lab) -> None:
+            for target, end in self._pressed[key]:
+                self._scores[key, search.setup.search, target, end] = _probe(search, lab, target, end)
+
+        return follow
+
+    def outcome(self) -> tuple[ProbedEnd, ...]:
+        """Return what the probes showed."""
+        return tuple(
+            ProbedEnd(
+                method=key,
+                target=target,
+                end=end,
+                low=(searched := self._studies[key].row.ranges[target]).ends[0],
+                high=searched.ends[1],
+                beyond=searched.beyond(end),
+                probes=tuple(self._scores[key, one.setup.search, target, end] for one in self._studies[key].searches),
+                runs=tuple(map(self._of_runs, self._studies[key].searches)),
+            )
+            for key, ends in self._pressed.items()
+            for target, end in ends
+        )
+
+    def _of_runs(self, search: Study) -> float:
+        """Validation MAP@R of a search's tested runs, their mean."""
+        found = search.found_hyperparameters()
+        assert found is not None
+        names = [spec.fingerprint for specs in reproductions(search, found) for spec in specs]
+        results = self._store.fold_results(names)
+        return fmean(results[name].objective for name in names)
+
+
+def _pressed(study: Study) -> list[tuple[str, End]]:
+    settings = [search.found_hyperparameters() for search in study.searches]
+    known = [setting for setting in settings if setting is not None]
+    return pressed_ends(study.row.ranges, known) if len(known) == len(settings) else []
+
+
+def _probe(search: Study, lab: Lab, target: str, end: End) -> _Score:
+    """Train the setting of a search with one value beyond an end, as its first reproduction is trained."""
+    setting = {**(search.found_hyperparameters() or {}), target: search.row.ranges[target].beyond(end)}
+    try:
+        specs = search.trainings(setting, "reproduction", 0)
+        return fmean(fold.objective for fold in lab.train([TrainJob(spec) for spec in specs]))
+    except (RefusedError, HyperparameterError):
+        return None
+
+
+def next_round(session: Session, probed: Sequence[ProbedEnd]) -> tuple[Session, bool]:
+    """Return the session with what its probes showed, and whether another round of searches begins.
+
+    The ranges of that round are wider at the ends that opened, and all searches have more trials.
+    """
+    plan = session.plan.model_copy(update={"probed": (*session.plan.probed, *probed)})
+    opened = [one for one in probed if one.opens]
+    if not opened:
+        return replace(session, plan=plan), False
+    more = math.ceil(MORE_TRIALS * session.experiment.search.trials)
+    rows = {key: _further(row, [one for one in opened if one.method == key], more) for key, row in plan.rows.items()}
+    return replace(session, plan=plan.model_copy(update={"rows": rows})), True
+
+
+def _further(row: PlannedRow, opened: Sequence[ProbedEnd], more: int) -> PlannedRow:
+    if not row.ranges or any(one.exhaustive for one in row.ranges.values()):
+        return row
+    ranges = dict(row.ranges)
+    for one in opened:
+        ranges[one.target] = ranges[one.target].widened(one.end)
+    before = row if opened else row.before
+    return row.model_copy(update={"ranges": ranges, "trials": row.trials + more, "before": before})
+
+
+def rounds_words(session: Session) -> str:
+    """Say how many further trainings the ends of ranges can need at most; empty where they are not probed."""
+    search, experiment = session.experiment.search, session.experiment
+    if not search.probe_ends or search.searches < 3:
+        return ""
+    more = math.ceil(MORE_TRIALS * search.trials)
+    searched = [study for study in session.studies().values() if study.row.ranges]
+    trials = sum(study.row.searches * more * study.setup.folds for study in searched) * ROUNDS
+    runs = sum(study.row.runs * study.setup.folds for study in searched) * ROUNDS
+    ends = sum(
+        sum(one.is_open(end) for one in study.row.ranges.values() if not one.choices for end in ("low", "high"))
+        for study in searched
+    )
+    probes = ends * search.searches * experiment.folds * ROUNDS
+    each = counted(search.searches * experiment.folds, "training")
+    return (
+        f"where most searches press an end of a range, it is probed ({each} an end); if values beyond it are better, "
+        f"all searches get {counted(more, 'trial')} more, at most twice (at most {trials:,} trainings of trials, "
+        f"{runs:,} of new settings and {probes:,} of probes)"
+    )

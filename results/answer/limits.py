@@ -1,0 +1,61 @@
+"""What a method was held up by: trainings that were cut off, and ends of ranges beyond which better settings can lie.
+
+A method that was held up may be better than it looks. So where it is the worse one of two, the answer is about these
+steps or these ranges, and is no verdict about methods (`Pair.limited`). The better one may have been held up too.
+"""
+
+from collections.abc import Iterator
+
+from results.records.records import RunRecord
+from results.spec.ends import open_ends
+from results.spec.range import End
+from results.store.experiment_results import MeasuredExperiment
+
+CUT_OFF_SHARE = 1 / 5
+"""A method is compared at the steps that it had if more than this part of its tested trainings was cut off."""
+
+
+def limit_of(measured: MeasuredExperiment, method: str) -> str:
+    """Say what held a method up, to stand behind a difference: `after 400 steps, within the searched ranges`.
+
+    It is empty for a method that nothing is known to have held up.
+    """
+    return ", ".join(_limits(measured, method))
+
+
+def _limits(measured: MeasuredExperiment, method: str) -> Iterator[str]:
+    cut, trained = cut_offs(measured).get(method, (0, 0))
+    if cut > CUT_OFF_SHARE * trained:
+        yield f"after {length_of(measured.runs[method][0])}"
+    if open_ends_of(measured, method):
+        yield "within the searched ranges"
+
+
+def length_of(run: RunRecord) -> str:
+    """Write the largest length of a run's trainings: `400 steps`, or `20 epochs`."""
+    training = run.specs[0].conditions.training
+    if training.iterations_per_epoch is None:
+        return f"{training.max_epochs:,} epochs"
+    return f"{training.max_epochs * training.iterations_per_epoch:,} steps"
+
+
+def open_ends_of(measured: MeasuredExperiment, method: str) -> list[tuple[str, End]]:
+    """Return the ends of a method's ranges that its searches press and no probe shut."""
+    settings = {run.search: run.hyperparameters for run in measured.runs.get(method, ())}
+    probed = [one for one in measured.plan.probed if one.method == method]
+    return open_ends(measured.plan.rows[method].ranges, [*settings.values()], probed)
+
+
+def cut_offs(measured: MeasuredExperiment) -> dict[str, tuple[int, int]]:
+    """Count the trainings that were cut off, and all trainings, by method with a loss.
+
+    Runs of which neither the trainings nor their count were read are not counted.
+    """
+    counts: dict[str, tuple[int, int]] = {}
+    for method in measured.plan.rows:
+        runs = [run for run in measured.runs.get(method, ()) if run.specs[0].method.loss is not None]
+        known = [(cut, len(run.specs)) for run in runs if (cut := measured.cut_off_trainings(run)) is not None]
+        if known:
+            cut, trained = map(sum, zip(*known, strict=True))
+            counts[method] = cut, trained
+    return counts

@@ -1,0 +1,127 @@
+"""Ends of ranges are probed after the searches; ranges are widened where values beyond are better."""
+
+import math
+
+import pytest
+
+from results.spec.ends import ROUNDS
+from results.store.experiment_results import MeasuredExperiment
+from tests.support.surfaces import noise, open_surface, run_surface, surface_file, value_of
+
+SEARCH = {"searches": 3, "trials": 8, "probe_ends": True}
+
+
+def peaked_at(alpha):
+    """Proxy-Anchor's score falls with the distance of its alpha from a best one, on a log scale."""
+
+    def surface(method, spec):
+        low = 0.3 + noise(spec, 0.002)
+        if method != "proxy_anchor":
+            return low
+        return low + 0.1 - 0.05 * abs(math.log(value_of(spec, "loss.alpha") / alpha))
+
+    return surface
+
+
+@pytest.fixture(scope="module")
+def widened(tmp_path_factory):
+    return run_surface(tmp_path_factory.mktemp("widened"), surface_file(SEARCH), peaked_at(3.0))
+
+
+@pytest.fixture(scope="module")
+def shut(tmp_path_factory):
+    return run_surface(tmp_path_factory.mktemp("shut"), surface_file(SEARCH), peaked_at(9.0))
+
+
+def plan_of(finished):
+    return finished.answer.measured.plan
+
+
+def test_a_better_value_beyond_the_end_widens_the_range(widened):
+    finished, _ = widened
+    plan = plan_of(finished)
+    first = plan.probed[0]
+    assert (first.method, first.target, first.end, first.low, first.high) == (
+        *("proxy_anchor", "loss.alpha", "low"),
+        *(8.0, 128.0),
+    )
+    assert first.beyond == pytest.approx(4.0), "a quarter of the width, on a log scale"
+    assert first.opens
+    assert first.gain == pytest.approx(0.05 * math.log(2), abs=0.01)
+    assert plan.rows["proxy_anchor"].ranges["loss.alpha"].ends == (pytest.approx(2.0), 128.0)
+    found = [run.hyperparameters["loss.alpha"] for run in finished.answer.measured.runs["proxy_anchor"]]
+    assert all(2 <= alpha < 8 for alpha in found), "the searches went on beyond the old end"
+
+
+def test_all_searches_get_as_many_trials_more(widened):
+    finished, executor = widened
+    trials = {key: row.trials for key, row in plan_of(finished).rows.items()}
+    rounds = 1 + sum(one.opens for one in plan_of(finished).probed if one.low != 8.0)
+    assert trials == dict.fromkeys(trials, 8 + 4 * rounds)
+    assert rounds <= ROUNDS
+    assert len({spec.fingerprint for spec in executor.trained}) == len(executor.trained), "nothing is trained twice"
+
+
+def test_a_value_beyond_the_end_that_is_no_better_shuts_it(tmp_path):
+    finished, _ = run_surface(tmp_path, surface_file(SEARCH), peaked_at(8.2))
+    plan = plan_of(finished)
+    (probe,) = [one for one in plan.probed if one.target == "loss.alpha"]
+    assert not probe.opens
+    assert plan.rows["proxy_anchor"].ranges["loss.alpha"].ends == (8.0, 128.0)
+    assert "it is no limit" in " ".join(finding.text for finding in finished.answer.findings)
+
+
+def test_a_run_that_stops_in_a_round_goes_on_where_it_stopped(tmp_path, widened):
+    whole, executor = widened
+    surface, count = peaked_at(3.0), 0
+
+    def stopping(method, spec):
+        nonlocal count
+        count += 1
+        if count > at:
+            raise KeyboardInterrupt
+        return surface(method, spec)
+
+    for at in (60, 150):
+        count = 0
+        with pytest.raises(KeyboardInterrupt):
+            run_surface(tmp_path, surface_file(SEARCH), stopping)
+    finished, last = run_surface(tmp_path, surface_file(SEARCH), surface)
+    assert len(last.trained) < len(executor.trained)
+    one, other = (each.answer.measured for each in (finished, whole))
+    assert plan_of(finished).probed == plan_of(whole).probed
+    assert [run.hyperparameters for run in one.records] == [run.hyperparameters for run in other.records]
+
+
+def test_again_trains_nothing(tmp_path):
+    run_surface(tmp_path, surface_file(SEARCH), peaked_at(3.0))
+    finished, executor = run_surface(tmp_path, surface_file(SEARCH), peaked_at(3.0))
+    assert executor.trained == []
+    assert finished.made == 0
+
+
+def test_without_the_setting_nothing_is_probed(tmp_path):
+    search = {key: value for key, value in SEARCH.items() if key != "probe_ends"}
+    finished, _ = run_surface(tmp_path, surface_file(search), peaked_at(3.0))
+    assert plan_of(finished).probed == ()
+
+
+def test_the_searches_of_an_experiment_that_did_not_probe_are_found(tmp_path):
+    search = {key: value for key, value in SEARCH.items() if key != "probe_ends"}
+    _, first = run_surface(tmp_path, surface_file(search), peaked_at(3.0))
+    known = {spec.fingerprint for spec in first.trained}
+    _, second = run_surface(tmp_path, surface_file(SEARCH), peaked_at(3.0))
+    assert second.trained
+    assert not known & {spec.fingerprint for spec in second.trained}
+
+
+def test_what_is_kept_of_it_is_read_back(widened):
+    measured = widened[0].answer.measured
+    kept = MeasuredExperiment.from_json(measured.to_json())
+    assert kept.plan.probed == measured.plan.probed
+    assert kept.plan.rows["proxy_anchor"].trials == measured.plan.rows["proxy_anchor"].trials
+    assert len(kept.searches["proxy_anchor", 0]) == kept.plan.rows["proxy_anchor"].trials
+
+
+def test_an_open_session_knows_the_trials_of_the_file(tmp_path):
+    assert open_surface(tmp_path, surface_file(SEARCH)).plan.rows["proxy_anchor"].trials == 8

@@ -1,0 +1,108 @@
+"""Experiments whose trainings cost nothing: a function of method and setting gives the score of each."""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from reproduce.config.experiment_file import load_experiments
+from reproduce.run.run_experiment import Finished, run
+from reproduce.run.session import Session, open_session
+from reproduce.run.tasks import Task, Trained, TrainTask, write_tensors
+from reproduce.storage import storage_paths
+from results.records.records import Scores
+from results.spec.training_spec import FoldSpec
+from tests.support.sample_records import invented_run, some_result
+
+Surface = Callable[[str, FoldSpec], float]
+"""The score, a fraction of 1, of a training: the method's key and the specification."""
+
+
+class SurfaceExecutor:
+    """Gives each training the score of a surface, and each test the same one."""
+
+    device, workers, sharing = "cpu", 1, 0
+
+    def __init__(self, surface: Surface) -> None:
+        self.surface, self.trained = surface, list[FoldSpec]()
+
+    def submit(self, task: Task) -> "Future[Any]":
+        future: Future[Any] = Future()
+        try:
+            future.set_result(self._trained(task) if isinstance(task, TrainTask) else self._tested(task))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+    def _trained(self, task: TrainTask) -> Trained:
+        spec = task.job.spec
+        self.trained.append(spec)
+        if task.weights is not None:
+            write_tensors(task.weights, {})
+        return Trained(some_result(spec, self.surface(spec.method.name, spec), stopped_by="patience"), None)
+
+    def _tested(self, task: Any) -> Any:
+        job = task.job
+        value = float(np.mean([self.surface(spec.method.name, spec) for spec in job.specs]))
+        scores = Scores(precision_at_1=value, r_precision=value, map_at_r=value)
+        record = invented_run(job)
+        return record.model_copy(
+            update={
+                "fold_scores": (scores,) * len(job.specs),
+                "concatenated": scores,
+                "hyperparameters": job.hyperparameters,
+            }
+        )
+
+    def close(self) -> None:
+        pass
+
+
+def value_of(spec: FoldSpec, target: str) -> float:
+    """The value of a hyperparameter in a training."""
+    return float(str(spec.method.values_of([target])[target]))
+
+
+def noise(spec: FoldSpec, deviation: float) -> float:
+    """Normal noise that belongs to a training: the same training has the same."""
+    return float(deviation * np.random.default_rng(spec.seed).standard_normal())
+
+
+def open_surface(folder: Path, content: str, name: str = "surface") -> Session:
+    """Open an experiment on glyphs; `content` is its file."""
+    file = folder / f"{name}.yaml"
+    file.write_text(content)
+    where = storage_paths(str(folder / "store.sqlite"), None, folder / "cache").absolute()
+    (key, experiment), *_ = load_experiments(str(file), {}).items()
+    return open_session(key, experiment, where)
+
+
+def run_surface(folder: Path, content: str, surface: Surface) -> tuple[Finished, SurfaceExecutor]:
+    """Run an experiment on a surface."""
+    executor = SurfaceExecutor(surface)
+    return run(open_surface(folder, content), lambda: executor), executor
+
+
+CONTENT = """
+title: Surfaces
+dataset: {{name: glyphs}}
+methods: [proxy_anchor, normalized_softmax]
+trunk: {{name: small_conv, weights: random}}
+embedding_size: 16
+images: {{resize: null, crop: 32, area: [0.6, 1.0], ratio: [0.9, 1.1], flip: false}}
+training:
+  iterations_per_epoch: 10
+  max_epochs: 4
+  optimizer: {{name: Adam, lr: 1.0e-3, weight_decay: 1.0e-4, arguments: {{}}}}
+search: {search}
+reproductions: 1
+folds: 2
+seed: {seed}
+"""
+
+
+def surface_file(search: Mapping[str, Any], seed: int = 0) -> str:
+    """The file of an experiment of two losses with a search."""
+    return CONTENT.format(search=dict(search), seed=seed).replace("True", "true").replace("'", "")
