@@ -8,7 +8,7 @@ from results.spec.ends import ROUNDS
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.surfaces import noise, open_surface, run_surface, surface_file, value_of
 
-SEARCH = {"searches": 3, "trials": 8, "probe_ends": True}
+SEARCH = {"searches": 3, "trials": 6, "probe_ends": True}
 
 
 def peaked_at(alpha):
@@ -57,7 +57,7 @@ def test_all_searches_get_as_many_trials_more(widened):
     finished, executor = widened
     trials = {key: row.trials for key, row in plan_of(finished).rows.items()}
     rounds = 1 + sum(one.opens for one in plan_of(finished).probed if one.low != 8.0)
-    assert trials == dict.fromkeys(trials, 8 + 4 * rounds)
+    assert trials == dict.fromkeys(trials, 6 + 3 * rounds)
     assert rounds <= ROUNDS
     assert len({spec.fingerprint for spec in executor.trained}) == len(executor.trained), "nothing is trained twice"
 
@@ -73,20 +73,21 @@ def test_a_value_beyond_the_end_that_is_no_better_shuts_it(tmp_path):
 
 def test_a_run_that_stops_in_a_round_goes_on_where_it_stopped(tmp_path, widened):
     whole, executor = widened
-    surface, count = peaked_at(3.0), 0
 
-    def stopping(method, spec):
-        nonlocal count
-        count += 1
-        if count > at:
-            raise KeyboardInterrupt
-        return surface(method, spec)
+    def stopped_after(trainings):
+        def surface(method, spec):
+            nonlocal trainings
+            trainings -= 1
+            if trainings < 0:
+                raise KeyboardInterrupt
+            return peaked_at(3.0)(method, spec)
 
-    for at in (60, 150):
-        count = 0
+        return surface
+
+    for trainings in (60, 150):
         with pytest.raises(KeyboardInterrupt):
-            run_surface(tmp_path, surface_file(SEARCH), stopping)
-    finished, last = run_surface(tmp_path, surface_file(SEARCH), surface)
+            run_surface(tmp_path, surface_file(SEARCH), stopped_after(trainings))
+    finished, last = run_surface(tmp_path, surface_file(SEARCH), peaked_at(3.0))
     assert len(last.trained) < len(executor.trained)
     one, other = (each.answer.measured for each in (finished, whole))
     assert plan_of(finished).probed == plan_of(whole).probed
@@ -124,4 +125,4 @@ def test_what_is_kept_of_it_is_read_back(widened):
 
 
 def test_an_open_session_knows_the_trials_of_the_file(tmp_path):
-    assert open_surface(tmp_path, surface_file(SEARCH)).plan.rows["proxy_anchor"].trials == 8
+    assert open_surface(tmp_path, surface_file(SEARCH)).plan.rows["proxy_anchor"].trials == 6
