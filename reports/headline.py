@@ -10,7 +10,7 @@ from dataclasses import replace
 from reports.tables.differences import open_words, seen_words, wider_over_classes
 from reports.tables.result_table import count_title, score_title, table_of
 from reports.tables.table import Table
-from results.answer.answer_question import answer_on
+from results.answer.answer_question import answer_on, early_answer
 from results.answer.answers import Answer
 from results.answer.compare import find_pair
 from results.answer.values import Pair
@@ -68,19 +68,41 @@ def joined_and_single(found: ExperimentAnswer) -> str:
         size = runs[0].dimensions
         joined_size = size * max(len(run.fold_scores) for run in runs)
         about = f"Joined models ({joined_size}-dim) and single ones ({size}-dim, as fit writes)"
-    both = [(pair, own) for pair in found.shown_pairs if (own := other.pair(pair.a, pair.b))]
-    unlike = [(pair, own) for pair, own in both if _short(pair, found) != _short(own, found)]
-    asked, second = (_KINDS[one.question.embeddings] for one in (found, other))
-    if not unlike:
+    if (
+        unlike := _unlike(found, other, (_KINDS[found.question.embeddings], _KINDS[other.question.embeddings]))
+    ) is None:
+        second = _KINDS[other.question.embeddings]
         same = f"have the same verdicts; {second}: {headline(other)}" if found.claims else "both show no difference."
         return f"{about} {same}"
-    unlike_words = [
-        f"{asked} {_short(pair, found)} ({found.difference_words(pair, size=True)}), "
-        f"{second} {_short(own, found, again=True)} ({other.difference_words(own, size=True)})"
+    return f"{about} differ in {unlike}."
+
+
+def after_a_trial(found: ExperimentAnswer) -> str:
+    """Say where the verdicts after the steps of a trial are others than at the end; empty if all end there.
+
+    It is a second question, with a family of tests of its own: how fast methods learn decides it too.
+    """
+    early = next((run.early for run in found.measured.records if run.early), None)
+    if early is None or found.interim or not found.tested or (other := early_answer(found)) is None:
+        return ""
+    about = f"After {early.steps:,} steps, where trials ended, the verdicts"
+    if (unlike := _unlike(found, other, ("at the end", "before"))) is None:
+        return f"{about} are the same."
+    return f"{about} differ in {unlike}."
+
+
+def _unlike(found: Answer, other: Answer, where: tuple[str, str]) -> str | None:
+    """Name the pairs of which two answers say something else; None without any."""
+    both = [(pair, own) for pair in found.shown_pairs if (own := other.pair(pair.a, pair.b))]
+    unlike = [(pair, own) for pair, own in both if _short(pair, found) != _short(own, found)]
+    words = [
+        f"{where[0]} {_short(pair, found)} ({found.difference_words(pair, size=True)}), "
+        f"{where[1]} {_short(own, found, again=True)} ({other.difference_words(own, size=True)})"
         for pair, own in unlike
     ]
-    named = "; ".join(first_of(unlike_words, NAMED))
-    return f"{about} differ in {len(unlike)} of {counted(len(both), 'verdict')}: {named}."
+    if not unlike:
+        return None
+    return f"{len(unlike)} of {counted(len(both), 'verdict')}: {'; '.join(first_of(words, NAMED))}"
 
 
 def _other_models(found: ExperimentAnswer) -> Answer | None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from reports.headline import headline, joined_and_single
+from reports.headline import after_a_trial, headline, joined_and_single
 from reports.page.figures import PageFigure, page_figures
 from reports.page.material import Material, version
 from reports.page.ranking import matrix, ranking, reading_of_marks
@@ -73,7 +73,7 @@ def page_values(material: Material, figures: tuple[PageFigure, ...] = ()) -> dic
         "material": material,
         "measured": measured,
         "headline": headline(material.answer),
-        "joined_and_single": joined_and_single(found) if found else "",
+        "second_questions": list(filter(None, (after_a_trial(found), joined_and_single(found)))) if found else [],
         "findings": {level: [one for one in material.answer.findings if one.level == level] for level in _LEVELS},
         "ranking": ranking(material),
         "matrix": matrix(material.answer),

@@ -143,12 +143,13 @@ def _measured(name: str, store_location: str, published: str) -> Iterator[tuple[
 
 
 def _table(measured: MeasuredExperiment, kind: str, output: str, compare: str | None) -> Table:
-    from reports.headline import comparison_lines, headline, joined_and_single
+    from reports.headline import after_a_trial, comparison_lines, headline, joined_and_single
     from reproduce.outputs.tables import KINDS, compared_by
 
     found = compared_by(measured, compare)
     if compare is not None and output == "terminal":
-        for line in filter(None, (headline(found), *comparison_lines(found), joined_and_single(found))):
+        lines = (headline(found), *comparison_lines(found), after_a_trial(found), joined_and_single(found))
+        for line in filter(None, lines):
             say(line)
     drawn = KINDS[kind](found)
     if kind == "differences" and not drawn.rows and output in ("latex", "markdown"):

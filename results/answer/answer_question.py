@@ -117,6 +117,21 @@ def answer_on(found: Answer, metric: str, embeddings: str, alpha: float | None =
     return found if question is found.question else answer_frame(found.frame, question)
 
 
+def early_answer(found: Answer) -> Answer | None:
+    """Answer the same, at the same level, about the best models up to the end of a trial.
+
+    None where no training went on beyond that. A method that trains nothing has its own scores there too.
+    """
+    frame, question, kind = found.frame, found.question, f"early_{found.question.embeddings}"
+    trained = set(frame.loc[frame["embeddings"] == kind, "method"])
+    if not trained:
+        return None
+    others = frame[(frame["embeddings"] == question.embeddings) & ~frame["method"].isin(trained)]
+    methods = {key: replace(planned, cut_off="") for key, planned in question.methods.items()}
+    asked = replace(question.on(question.score, kind, question.alpha), methods=methods)
+    return answer_frame(pd.concat([frame, others.assign(embeddings=kind)]), asked)
+
+
 def runs_on(found: Answer, metric: str, embeddings: str) -> Runs:
     """Return the values of another score of the frame, by method and search."""
     return _runs(found.frame, found.question.on(metric, embeddings))

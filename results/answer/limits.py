@@ -4,8 +4,6 @@ A method that was held up may be better than it looks. So where it is the worse 
 steps or these ranges, and is no verdict about methods (`Pair.limited`). The better one may have been held up too.
 """
 
-from collections.abc import Iterator
-
 from results.records.records import RunRecord
 from results.spec.ends import open_ends
 from results.spec.range import End
@@ -15,20 +13,10 @@ CUT_OFF_SHARE = 1 / 5
 """A method is compared at the steps that it had if more than this part of its tested trainings was cut off."""
 
 
-def limit_of(measured: MeasuredExperiment, method: str) -> str:
-    """Say what held a method up, to stand behind a difference: `after 400 steps, within the searched ranges`.
-
-    It is empty for a method that nothing is known to have held up.
-    """
-    return ", ".join(_limits(measured, method))
-
-
-def _limits(measured: MeasuredExperiment, method: str) -> Iterator[str]:
+def cut_off_words(measured: MeasuredExperiment, method: str) -> str:
+    """Say after how long a method's trainings were cut off, as `after 400 steps`; nothing if most ended themselves."""
     cut, trained = cut_offs(measured).get(method, (0, 0))
-    if cut > CUT_OFF_SHARE * trained:
-        yield f"after {length_of(measured.runs[method][0])}"
-    if open_ends_of(measured, method):
-        yield "within the searched ranges"
+    return f"after {length_of(measured.runs[method][0])}" if cut > CUT_OFF_SHARE * trained else ""
 
 
 def length_of(run: RunRecord) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, Self
 
 from results.answer.deviations import SearchDeviation, nearest_search_deviation
-from results.answer.limits import limit_of
+from results.answer.limits import cut_off_words, open_ends_of
 from results.records.columns import ScoreScale
 from results.records.frame import EmbeddingKind
 from results.records.records import RunRecord
@@ -47,7 +47,8 @@ class Planned:
         trained: Whether anything is trained by gradients; what is computed varies far less from search to search.
         constant: Whether one run stands for all, because every other would be equal.
         left_out: Why it is not tested against the others.
-        limit: What held it up, such as `after 400 steps` (`limits.limit_of`): it may be better than it looks.
+        cut_off: After how long its trainings were cut off, such as `after 400 steps`; empty if they were not.
+        open_ends: Whether better settings can lie beyond the ranges that were searched.
         older: Whether it has runs that an older version of the evaluation tested than other methods' runs.
     """
 
@@ -58,8 +59,14 @@ class Planned:
     trained: bool = True
     constant: bool = False
     left_out: LeftOut | None = None
-    limit: str = ""
+    cut_off: str = ""
+    open_ends: bool = False
     older: bool = False
+
+    @property
+    def limit(self) -> str:
+        """What held it up, so that it may be better than it looks: `after 400 steps, within the searched ranges`."""
+        return ", ".join(filter(None, (self.cut_off, "within the searched ranges" if self.open_ends else "")))
 
     @property
     def by_search(self) -> bool:
@@ -293,7 +300,8 @@ def question_of(measured: MeasuredExperiment) -> Question:
             trained=key not in computed,
             constant=key in plan.constant,
             left_out=left_out.get(key),
-            limit=limit_of(measured, key),
+            cut_off=cut_off_words(measured, key),
+            open_ends=bool(open_ends_of(measured, key)),
             older=key in older,
         )
         for key, row in plan.rows.items()
