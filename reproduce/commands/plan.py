@@ -63,6 +63,7 @@ def plan(
     it. Without --data the plan uses the dataset's published counts.
     """
     from reproduce.run.devices import check_device, default_workers, spread
+    from reproduce.run.ends import rounds_words
     from reproduce.run.expected import expectation, rows_left, trainings_at_a_time, with_rates
     from reproduce.run.open_sessions import open_sessions
     from reproduce.storage import existing_store, storage_paths
@@ -89,7 +90,7 @@ def plan(
         rate_of = _rate_of(session, rate, measured_at_a_time, on_gpus, used if measure else None)
         rows = with_rates(planned, at_a_time, rate_of)
         show_plan(rows, session, at_a_time, on_gpus)
-        for line in expectation(rows, session.experiment.search, at_a_time, on_gpus):
+        for line in (*expectation(rows, session.experiment.search, at_a_time, on_gpus), *rounds_words(session)):
             say(line)
         show_needs(session)
         show_budget(session, opened)
@@ -118,7 +119,8 @@ def show_plan(rows: Mapping[str, RowLeft], session: Session, workers: int, gpus:
     lines = [
         (
             row.study.row.title,
-            *(f"{number:,}" for number in (row.trainings, row.made, row.to_do, row.most_steps)),
+            *(f"{number:,}" for number in (row.trainings, row.made, row.to_do)),
+            " / ".join(dict.fromkeys(f"{row.most_steps_in(stage):,}" for stage in ("search", "reproductions"))),
             _steps(row.steps("reproductions")),
         )
         for row in rows.values()

@@ -15,7 +15,7 @@ from protocols.study import Study
 from protocols.training.build_method import RefusedError
 from reproduce.run.lab import MethodSearch
 from reproduce.run.session import Session
-from results.spec.ends import ROUNDS, ProbedEnd, pressed_ends
+from results.spec.ends import FEWEST_SEARCHES, ROUNDS, ProbedEnd, pressed_ends
 from results.spec.method import HyperparameterError
 from results.spec.plan import PlannedRow
 from results.spec.range import End
@@ -24,6 +24,10 @@ from results.wording import counted, listed
 
 MORE_TRIALS = 0.5
 """Further trials of every search in a round, as a part of those that the experiment's file gives."""
+
+PRESSED = 0.63
+"""Open ends that most searches press, by searched method: 98 of 156 methods' in the 22 kept records with three searches
+or more."""
 
 _Score = float | None
 
@@ -135,23 +139,28 @@ def _further(row: PlannedRow, opened: Sequence[ProbedEnd], more: int) -> Planned
     return row.model_copy(update={"ranges": ranges, "trials": row.trials + more, "before": before})
 
 
-def rounds_words(session: Session) -> str:
-    """Say how many further trainings the ends of ranges can need at most; empty where they are not probed."""
-    search, experiment = session.experiment.search, session.experiment
-    if not search.probe_ends or search.searches < 3:
-        return ""
-    more = math.ceil(MORE_TRIALS * search.trials)
+def rounds_words(session: Session) -> list[str]:
+    """Say how many further trainings the ends of ranges need, expected and at most; nothing where none are probed."""
+    search = session.experiment.search
     searched = [study for study in session.studies().values() if study.row.ranges]
-    trials = sum(study.row.searches * more * study.setup.folds for study in searched) * ROUNDS
-    runs = sum(study.row.runs * study.setup.folds for study in searched) * ROUNDS
-    ends = sum(
-        sum(one.is_open(end) for one in study.row.ranges.values() if not one.choices for end in ("low", "high"))
-        for study in searched
-    )
-    probes = ends * search.searches * experiment.folds * ROUNDS
-    each = counted(search.searches * experiment.folds, "training")
-    return (
-        f"where most searches press an end of a range, it is probed ({each} an end); if values beyond it are better, "
-        f"all searches get {counted(more, 'trial')} more, at most twice (at most {trials:,} trainings of trials, "
-        f"{runs:,} of new settings and {probes:,} of probes)"
-    )
+    if not search.probe_ends or search.searches < FEWEST_SEARCHES or not searched:
+        return []
+    more = math.ceil(MORE_TRIALS * search.trials)
+    folds = searched[0].setup.folds
+    trials, runs = (ROUNDS * folds * sum(of(study.row) for study in searched) for of in (_trials_of(more), _runs))
+    of_end = search.searches * folds
+    expected = round(PRESSED * len(searched)) * of_end
+    return [
+        f"ends of ranges that most searches press are probed, {counted(of_end, 'training')} an end: {expected:,} more "
+        "are expected in the first round, by kept records",
+        f"if values beyond an end are better, all searches get {counted(more, 'trial')} more, at most twice: at most "
+        f"{trials:,} trainings of trials and {runs:,} of new settings",
+    ]
+
+
+def _runs(row: PlannedRow) -> int:
+    return row.runs
+
+
+def _trials_of(more: int) -> Callable[[PlannedRow], int]:
+    return lambda row: row.searches * more

@@ -70,7 +70,8 @@ class RowLeft:
         study: The row with its data and settings.
         planned: Number of trainings of each stage, and of tests; with racing at most.
         in_store: How many of them are in the store.
-        most_steps: Number of steps of a training that early stopping does not end; 0 without a loss.
+        most_steps: Number of steps of a trial's training that early stopping does not end; 0 without a loss.
+        longer: How many times as many steps a reproduction may have.
         evaluated: Number of images, or rows of features, that a validation embeds, and the test of one run.
         rates: How fast its trainings are in each stage, since fewer at a time may be faster; empty if it is not known.
     """
@@ -81,6 +82,11 @@ class RowLeft:
     most_steps: int
     evaluated: tuple[int, int]
     rates: Mapping[Stage, Rate] = field(default_factory=dict)
+    longer: float = 1.0
+
+    def most_steps_in(self, stage: Stage) -> int:
+        """Number of steps of a training of a stage that early stopping does not end."""
+        return round(self.most_steps * (self.longer if stage == "reproductions" else 1.0))
 
     @property
     def trainings(self) -> int:
@@ -108,7 +114,11 @@ class RowLeft:
         conditions = self.study.setup.conditions
         if not self.most_steps:
             return Expected(0.0)
-        return expected_steps(conditions, self.most_steps // conditions.training.max_epochs, self.study.row.key, stage)
+        epoch_steps, training = self.most_steps // conditions.training.max_epochs, conditions.training
+        if stage == "reproductions":
+            training = training.model_copy(update={"max_epochs": round(self.longer * training.max_epochs)})
+        of_stage = conditions.model_copy(update={"training": training})
+        return expected_steps(of_stage, epoch_steps, self.study.row.key, stage)
 
     def left(self, stage: Stage) -> StageLeft:
         """What is left of a stage."""
@@ -117,7 +127,7 @@ class RowLeft:
             return StageLeft(most, most, self._test_seconds(), self._test_seconds())
         expected = most * self.folds.value if stage == "search" else most
         steps = self.steps(stage).value
-        return StageLeft(most, expected, self._seconds(stage, steps), self._seconds(stage, self.most_steps))
+        return StageLeft(most, expected, self._seconds(stage, steps), self._seconds(stage, self.most_steps_in(stage)))
 
     def side_by_side(self, stage: Stage) -> int:
         """How many of the trainings, or tests, that are left can run at a time.
@@ -232,6 +242,7 @@ def _row(study: Study, protocol: ProtocolEntry, store: Store | None, tested: int
         },
         in_store={"search": searched, "reproductions": made - searched, "tests": tested},
         most_steps=0 if study.method.loss is None else training.max_epochs * epoch_steps,
+        longer=(setup.reproduction_epochs or 1) / training.max_epochs if setup.goes_on(study.method) else 1.0,
         evaluated=(
             len(images.of_classes(kinds[0].validation)),
             (on_all or of_folds) * len(images.of_classes(setup.split.test)),
@@ -397,7 +408,7 @@ def _sources(rows: Collection[RowLeft]) -> list[str]:
     """Say from which records the expected steps, folds and speed are, and what the speed is."""
     lines = []
     stopped = {one.record for row in rows for one in (row.steps("search"), row.steps("reproductions"))} - {""}
-    shares = [row.steps("reproductions").value / row.most_steps for row in rows]
+    shares = [row.steps("reproductions").value / row.most_steps_in("reproductions") for row in rows]
     if stopped and min(shares) < 1:
         lines.append(f"early stopping leaves {_percent(shares)} of the steps, as in {listed(sorted(stopped))}")
     expected = [row.steps("reproductions") for row in rows]

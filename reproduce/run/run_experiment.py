@@ -20,7 +20,7 @@ from reports.tables.result_table import table_of
 from reports.tables.table import Table, with_notes
 from reproduce import interrupts
 from reproduce.run.devices import prepare_process
-from reproduce.run.ends import Probes, next_round
+from reproduce.run.ends import Probes, next_round, rounds_words
 from reproduce.run.expected import TimeLeft, expectation, rate_of_records, rows_left, with_rates
 from reproduce.run.lab import MethodSearch, SharedLab
 from reproduce.run.progress import RunProgress, Tracking
@@ -99,6 +99,8 @@ def run(session: Session, start: Callable[[], Executor], tracked: Path | None = 
     with only_run_of(session.paths, session.fingerprint), closing(start()) as executor, interrupts.deferred():
         _keep_what_is_trained_on(session)
         _say_start(session, executor)
+        for line in rounds_words(session):
+            say(line)
         # Settings are proposed in this process, so its threads must not depend on the number of workers either.
         prepare_process(executor.device)
         made = Counter[str]()

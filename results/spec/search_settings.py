@@ -68,7 +68,7 @@ class SearchSettings(Record):
     racing: bool = False
     network_lr: Range | None = None
     batches: bool = Field(default=False, exclude_if=lambda value: not value)
-    probe_ends: bool = Field(default=False, exclude_if=lambda value: not value)
+    probe_ends: Annotated[bool, FREE] = Field(default=False, exclude_if=lambda value: not value)
     enqueue: tuple[dict[str, JsonValue], ...] = Field(default=(), exclude_if=lambda value: not value)
     default: bool = Field(default=False, exclude_if=lambda value: not value)
     until_decided: Annotated[bool, FREE, AMOUNT] = Field(default=False, exclude_if=lambda value: not value)
