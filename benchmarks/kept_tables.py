@@ -34,7 +34,6 @@ from results.answer.contrasts import ContrastAnswer, contrasts_of
 from results.answer.deviations import setting_phrase
 from results.atomic_files import write_atomically
 from results.findings.experiment import answer_of
-from results.findings.search import range_ends
 from results.published.claims import shipped_claims
 from results.records.frame import EMBEDDING_KINDS
 from results.store.experiment_results import FOLDER, MeasuredExperiment
@@ -101,19 +100,19 @@ def _claims_elsewhere(what: str) -> str:
     head = [
         f"From {counted(papers, 'paper')}, {verdict_counts(answers)}. Conditions: {setting_phrase(plan.experiment)}.",
         "",
-        f"| Claim | Score | Claimed | {plan.dataset} | Answer | At an end of its ranges |",
-        "|---|---|---|--:|---|---|",
+        f"| Claim | Score | Claimed | {plan.dataset} | Answer |",
+        "|---|---|---|--:|---|",
     ]
     return "\n".join([*head, *(_claim_row(claims, measured) for claims in alike.values())])
 
 
 def _claim_row(claims: _Alike, measured: MeasuredExperiment) -> str:
     claim, answer, titles = claims[0][0].claim, claims[0][1], measured.plan.titles
-    methods = (claim.a, claim.b)
     by_size = sorted((one.claim for one, _ in claims), key=lambda claim: claim.points)
     sizes = dict.fromkeys(f"{claim.points:+.{claim.digits}f}" for claim in (by_size[0], by_size[-1]))
     papers, datasets = (dict.fromkeys(getattr(one.claim, of) for one, _ in claims) for of in ("source", "dataset"))
     parts = [answer.verdict, answer.pair.untested or ""]
+    parts += [answer.answer.ahead_words(answer.pair)] if answer.pair.ahead else []
     if answer.pair.size != "cannot tell":
         parts.append(size_words(answer.pair, answer.answer.question))
     cells = (
@@ -122,7 +121,6 @@ def _claim_row(claims: _Alike, measured: MeasuredExperiment) -> str:
         f"{' to '.join(sizes)} ({', '.join(papers)}: {', '.join(datasets)})",
         cell_text(Cell(answer.pair.difference, answer.pair.half_width, form=POINTS)),
         "; ".join(part for part in parts if part),
-        ", ".join(dict.fromkeys(titles[end.method] for end in range_ends(measured) if end.method in methods)),
     )
     return f"| {' | '.join(cells)} |"
 

@@ -50,7 +50,8 @@ def headline(found: Answer) -> str:
         margin = f"{found.question.margin_words}{found.question.points}"
         return f"{every}{few(methods)} are equal within {margin}{_given(found)}.{_marks(found)}"
     if found.limited:
-        return " ".join([*_only_so_far(found), f"{_means(found)}."]) + turned
+        means = _means(found) if len(found.limited) <= NAMED else f"The {found.best_words}: {_mean(found, found.best)}"
+        return " ".join([*_only_so_far(found), f"{means}."]) + turned
     return f"Cannot tell yet: {_means(found)}. {_would_show(found)}{turned}"
 
 
@@ -191,7 +192,9 @@ def _claims(found: Answer) -> Iterator[str]:
         yield f"{'; '.join(shown)}{given}." if len(shown) <= NAMED else f"{of}; {title} has the {found.best_words}."
     open_pairs = [pair for pair in pairs if not pair.better and not pair.ahead and not pair.means_disagree]
     if open_pairs and (won or lost):
-        named, seen = few([titles[pair.b] for pair in open_pairs], "others"), seen_words(found, open_pairs)
+        named, seen = few([titles[pair.b] for pair in open_pairs], "others"), ""
+        if len(found.limited) <= NAMED:
+            seen = seen_words(found, open_pairs)
         seen = f" ({seen.removeprefix('a difference of ')})" if seen else ""
         yield f"Open: {named}{seen}." if lost else f"It cannot be told from {named}{seen}."
 
@@ -205,8 +208,10 @@ def _only_so_far(found: Answer) -> Iterator[str]:
         yield f"No verdict about methods, but: {'; '.join(_line(pair, found) for pair in pairs)}."
         return
     limits = listed(list(dict.fromkeys(limit for pair in pairs for limit in pair.limit.split(", "))))
-    of = f"{len(pairs)} of {counted(len(found.pairs), 'pair')} {verb(len(pairs), 'differ')}"
-    yield f"{of} only {limits}, which is no verdict about methods."
+    if found.claims:
+        yield f"{counted(len(pairs), 'further pair')} differ only {limits}."
+    else:
+        yield f"No verdict about methods: {len(pairs)} of {len(found.pairs)} pairs differ only {limits}."
 
 
 def _marks(found: Answer) -> str:
@@ -265,8 +270,12 @@ def _that_remain(found: Answer) -> str:
     return f", in runs that did not fail ({'; '.join(first_of(named, NAMED))} failed)"
 
 
+def _mean(found: Answer, key: str) -> str:
+    return f"{found.titles[key]} {found.question.number(found.values[key].mean)}"
+
+
 def _means(found: Answer) -> str:
-    means = [f"{found.titles[key]} {found.question.number(found.values[key].mean)}" for key in found.order]
+    means = [_mean(found, key) for key in found.order]
     if len(means) <= NAMED:
         return joined(means)
     return f"{joined(means[:2])} and {counted(len(means) - 2, 'other')}"

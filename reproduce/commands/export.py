@@ -215,11 +215,11 @@ def evaleval(
 def _by_experiment(store: Store) -> Iterator[list[ExportedRun]]:
     """The runs of each experiment with what it asks; those in none come last."""
     from results.answer.audit import with_questions
+    from results.store.experiment_results import MeasuredExperiment
 
-    runs, plans = store.exported_runs(), {start.fingerprint: start.plan for start in store.starts()}
-    for fingerprint, own in groupby(runs, lambda run: run.experiment_fingerprint):
+    for fingerprint, own in groupby(store.exported_runs(), lambda run: run.experiment_fingerprint):
         of_one = list(own)
-        yield with_questions(plans[fingerprint], of_one) if fingerprint else of_one
+        yield with_questions(MeasuredExperiment.from_store(store, fingerprint), of_one) if fingerprint else of_one
 
 
 @contextmanager

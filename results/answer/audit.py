@@ -16,7 +16,6 @@ from results.records.columns import Reading, ScoresError
 from results.records.frame import PLANNED, QUESTION, ExportedRun
 from results.records.read_scores import read_scores
 from results.records.scores_table import ReadScores
-from results.spec.plan import Plan
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import counted, joined, some
 
@@ -40,10 +39,9 @@ class Audit:
     exported: bool = False
 
 
-def with_questions(plan: Plan, runs: Sequence[ExportedRun]) -> list[ExportedRun]:
+def with_questions(measured: MeasuredExperiment, runs: Sequence[ExportedRun]) -> list[ExportedRun]:
     """Write what an experiment asks and what its methods are, as JSON, into its runs for export."""
-    records = tuple(run.record for run in runs if run.record.method in plan.rows)
-    question = question_of(MeasuredExperiment(plan, records))
+    question = question_of(measured)
     asked = _QUESTION.dump_json(replace(question, methods={}, experiment=None)).decode()
     planned = {key: _PLANNED.dump_json(own).decode() for key, own in question.methods.items()}
     return [

@@ -4,6 +4,8 @@ A method that was held up may be better than it looks. So where it is the worse 
 steps or these ranges, and is no verdict about methods (`Pair.limited`). The better one may have been held up too.
 """
 
+from pydantic import JsonValue
+
 from results.records.records import RunRecord
 from results.spec.ends import open_ends
 from results.spec.range import End
@@ -29,9 +31,13 @@ def length_of(run: RunRecord) -> str:
 
 def open_ends_of(measured: MeasuredExperiment, method: str) -> list[tuple[str, End]]:
     """Return the ends of a method's ranges that its searches press and no probe shut."""
-    settings = {run.search: run.hyperparameters for run in measured.runs.get(method, ())}
     probed = [one for one in measured.plan.probed if one.method == method]
-    return open_ends(measured.plan.rows[method].ranges, [*settings.values()], probed)
+    return open_ends(measured.plan.rows[method].ranges, settings_of(measured, method), probed)
+
+
+def settings_of(measured: MeasuredExperiment, method: str) -> list[dict[str, JsonValue]]:
+    """Return the setting that each search of a method found."""
+    return [*{run.search: run.hyperparameters for run in measured.runs.get(method, ())}.values()]
 
 
 def cut_offs(measured: MeasuredExperiment) -> dict[str, tuple[int, int]]:

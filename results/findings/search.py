@@ -11,12 +11,13 @@ from statistics import fmean
 import numpy as np
 
 from results.answer.answers import Answer
-from results.answer.limits import CUT_OFF_SHARE, cut_offs, length_of, open_ends_of
+from results.answer.limits import CUT_OFF_SHARE, cut_offs, length_of, open_ends_of, settings_of
 from results.answer.values import Finding
 from results.records.records import Event, RunRecord
-from results.spec.ends import ProbedEnd
+from results.spec.ends import FEWEST_SEARCHES, ProbedEnd, pressed_ends
 from results.spec.experiment_spec import Experiment
 from results.spec.plan import Plan
+from results.spec.range import End
 from results.spec.search_settings import SamplerSettings
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import counted, every, few, joined, listed, percent, verb
@@ -69,25 +70,29 @@ def equal_searches(measured: MeasuredExperiment) -> Iterator[Finding]:
 
 def _range_ends(measured: MeasuredExperiment) -> Iterator[Finding]:
     """Say which ends of ranges held searches up, and which were probed and did not."""
-    titles = {key: row.title for key, row in measured.plan.rows.items()}
-    named = {title: own for key, title in titles.items() if (own := _open_words(measured, key))}
-    if named:
-        text = (
-            f"Ends of ranges that most searches press: {'; '.join(f'{title}: {own}' for title, own in named.items())}."
-        )
-        detail = (
-            "Better settings can lie beyond, so what is better than these methods is so within the searched ranges."
-        )
+    titles, rows = measured.plan.titles, measured.plan.rows
+    if cases := _end_words({key: open_ends_of(measured, key) for key in rows}, measured):
+        text = f"Ends of ranges that most searches press: {cases}."
+        detail = "Better settings can lie beyond: what is better than these methods is so within the searched ranges."
         yield Finding("limit", text, "search", detail)
+    settings = {key: settings_of(measured, key) for key in rows}
+    few_searches = {key: own for key, own in settings.items() if 0 < len(own) < FEWEST_SEARCHES}
+    pressed = {key: pressed_ends(rows[key].ranges, own, fewest=1) for key, own in few_searches.items()}
+    if cases := _end_words(pressed, measured):
+        detail = "A wider range could hold better ones. Three searches or more say whether the range holds them up."
+        yield Finding("warning", f"Settings at an end of their range: {cases}.", "search", detail)
     if probed := [probe_words(one, titles[one.method]) for one in measured.plan.probed]:
         text = f"Ends of ranges that were probed: {'; '.join(probed)}."
         yield Finding("note", text, "search", "Validation MAP@R of the probes, and of the tested runs.")
 
 
-def _open_words(measured: MeasuredExperiment, method: str) -> str:
-    ranges = measured.plan.rows[method].ranges
-    ends = [(target, ranges[target].ends[end == "high"], end) for target, end in open_ends_of(measured, method)]
-    return ", ".join(f"{target} {value:g} ({end})" for target, value, end in ends)
+def _end_words(ends: Mapping[str, Sequence[tuple[str, End]]], measured: MeasuredExperiment) -> str:
+    cases = []
+    for key, own in ends.items():
+        row = measured.plan.rows[key]
+        named = [f"{target} {row.ranges[target].ends[end == 'high']:g} ({end})" for target, end in own]
+        cases += [f"{row.title}: {', '.join(named)}"] if named else []
+    return "; ".join(cases)
 
 
 def probe_words(one: ProbedEnd, title: str) -> str:

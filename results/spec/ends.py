@@ -63,14 +63,17 @@ class ProbedEnd(Record):
         return (self.target, self.end, self.low, self.high) == (target, end, *searched.ends)
 
 
-def pressed_ends(ranges: Mapping[str, Range], settings: Sequence[Mapping[str, JsonValue]]) -> list[tuple[str, End]]:
+def pressed_ends(
+    ranges: Mapping[str, Range], settings: Sequence[Mapping[str, JsonValue]], fewest: int = FEWEST_SEARCHES
+) -> list[tuple[str, End]]:
     """Return the open ends that the best values of more than half of a method's searches press.
 
     Args:
         ranges: What was searched, by target.
-        settings: The setting that each search found; fewer than `FEWEST_SEARCHES` press nothing.
+        settings: The setting that each search found.
+        fewest: Fewer searches press nothing.
     """
-    if len(settings) < FEWEST_SEARCHES:
+    if len(settings) < fewest:
         return []
     pressed: list[tuple[str, End]] = []
     for target, searched in ranges.items():

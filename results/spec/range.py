@@ -25,9 +25,6 @@ a range gets."""
 
 _LOG = ("log", "int_log")
 
-_AT_AN_END = 0.01
-"""Part of a range that counts as its end, on its scale. Samplers propose the ends themselves up to rounding."""
-
 
 def _number(end: float | str | None, batch_size: int | None) -> float | None:
     return (None if batch_size is None else float(batch_size)) if isinstance(end, str) else end
@@ -228,14 +225,6 @@ class Range(Record):
             if limit is not None:
                 value = max(value, limit) if end == "low" else min(value, limit)
         return int(value) if self.is_whole_numbers else float(f"{value:.8g}")
-
-    def end_at(self, value: float) -> Literal["lowest", "highest"] | None:
-        """Tell at which end of a range of numbers a value lies; None if it lies between them."""
-        if self.is_whole_numbers:
-            return "lowest" if value <= self.ends[0] else "highest" if value >= self.ends[1] else None
-        low, high, place = (math.log(v) if self.scale == "log" else v for v in (*self.ends, value))
-        margin = _AT_AN_END * (high - low)
-        return "lowest" if place <= low + margin else "highest" if place >= high - margin else None
 
 
 def identity_of_space(space: Mapping[str, Range]) -> list[dict[str, JsonValue]]:

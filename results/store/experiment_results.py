@@ -1,7 +1,7 @@
 """An experiment with its measured runs, read from a store or from one JSON file (as in `results/measured/`)."""
 
 import lzma
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -122,7 +122,7 @@ class MeasuredExperiment:
         runs = store.experiment_runs(experiment)
         records = tuple(record for record in runs if record.method in plan.rows)
         if not trainings:
-            return cls(plan, records)
+            return cls(plan, records, cut_off=_cut_off_counts(store, records))
         folds = list(dict.fromkeys(fingerprint for record in records for fingerprint in record.fold_fingerprints))
         with_runs, searches = {(record.method, record.search) for record in records}, {}
         trials: dict[str, list[tuple[Trial, ...]]] = {}
@@ -149,7 +149,7 @@ class MeasuredExperiment:
             if start is not own and same:
                 runs += [run for run in store.experiment_runs(start.fingerprint) if run.method not in known]
                 known |= set(start.plan.rows)
-        return cls(plan, tuple(runs))
+        return cls(plan, tuple(runs), cut_off=_cut_off_counts(store, runs))
 
     @classmethod
     def kept(cls, name: str) -> "MeasuredExperiment":
@@ -204,9 +204,20 @@ class MeasuredExperiment:
 
     def cut_off_trainings(self, run: RunRecord) -> int | None:
         """Count the trainings of a run that were cut off; None if neither they nor their count were read."""
-        if all(name in self.trainings for name in run.fold_fingerprints):
-            return sum(self.trainings[name].cut_off for name in run.fold_fingerprints)
-        return self.cut_off.get(run.fingerprint)
+        return _cut_off(run, self.trainings, self.cut_off.get(run.fingerprint))
+
+
+def _cut_off_counts(store: Store, runs: Sequence[RunRecord]) -> dict[str, int]:
+    """How many trainings of each run were cut off, which decides whether a comparison is about methods."""
+    folds = store.fold_results({fingerprint for run in runs for fingerprint in run.fold_fingerprints})
+    counts = {run.fingerprint: _cut_off(run, folds) for run in runs}
+    return {fingerprint: count for fingerprint, count in counts.items() if count is not None}
+
+
+def _cut_off(run: RunRecord, trainings: Mapping[str, FoldResult], otherwise: int | None = None) -> int | None:
+    if any(name not in trainings for name in run.fold_fingerprints):
+        return otherwise
+    return sum(trainings[name].cut_off for name in run.fold_fingerprints)
 
 
 def latest_starts(store: Store) -> list[Start]:

@@ -1,6 +1,6 @@
 """Experiments whose trainings cost nothing: a function of method and setting gives the score of each."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from reproduce.run.run_experiment import Finished, run
 from reproduce.run.session import Session, open_session
 from reproduce.run.tasks import Task, Trained, TrainTask, write_tensors
 from reproduce.storage import storage_paths
-from results.records.records import Scores
+from results.records.records import EarlyScores, Scores
 from results.spec.training_spec import FoldSpec
 from tests.support.sample_records import invented_run, some_result
 
@@ -44,20 +44,25 @@ class SurfaceExecutor:
         return Trained(some_result(spec, self.surface(spec.method.name, spec), stopped_by="patience"), None)
 
     def _tested(self, task: Any) -> Any:
-        job = task.job
-        value = float(np.mean([self.surface(spec.method.name, spec) for spec in job.specs]))
-        scores = Scores(precision_at_1=value, r_precision=value, map_at_r=value)
-        record = invented_run(job)
-        return record.model_copy(
-            update={
-                "fold_scores": (scores,) * len(job.specs),
-                "concatenated": scores,
-                "hyperparameters": job.hyperparameters,
-            }
-        )
+        job, early = task.job, None
+        if (epoch := job.specs[0].early_epoch) is not None:
+            scores = self._scores([_cut_at(spec, epoch) for spec in job.specs])
+            early = EarlyScores(steps=job.early_steps, separated=scores, concatenated=scores)
+        scores = self._scores(job.specs)
+        whole = {"fold_scores": (scores,) * len(job.specs), "concatenated": scores, "early": early}
+        return invented_run(job).model_copy(update={**whole, "hyperparameters": job.hyperparameters})
+
+    def _scores(self, specs: Sequence[FoldSpec]) -> Scores:
+        value = float(np.mean([self.surface(spec.method.name, spec) for spec in specs]))
+        return Scores(precision_at_1=value, r_precision=value, map_at_r=value)
 
     def close(self) -> None:
         pass
+
+
+def _cut_at(spec: FoldSpec, epoch: int) -> FoldSpec:
+    training = spec.conditions.training.model_copy(update={"max_epochs": epoch})
+    return spec.model_copy(update={"conditions": spec.conditions.model_copy(update={"training": training})})
 
 
 def value_of(spec: FoldSpec, target: str) -> float:
@@ -98,11 +103,12 @@ training:
   optimizer: {{name: Adam, lr: 1.0e-3, weight_decay: 1.0e-4, arguments: {{}}}}
 search: {search}
 reproductions: 1
+{further}
 folds: 2
 seed: {seed}
 """
 
 
-def surface_file(search: Mapping[str, Any], seed: int = 0) -> str:
+def surface_file(search: Mapping[str, Any], seed: int = 0, further: str = "") -> str:
     """The file of an experiment of two losses with a search."""
-    return CONTENT.format(search=dict(search), seed=seed).replace("True", "true").replace("'", "")
+    return CONTENT.format(search=dict(search), seed=seed, further=further).replace("True", "true").replace("'", "")

@@ -82,9 +82,7 @@ def test_means_half_widths_claims_and_ranks_are_those_of_the_reference():
 def exported(name):
     measured = MeasuredExperiment.kept(name)
     about = (name, "f" * 32, measured.plan.title, measured.plan.trials, 1)
-    return measured, runs_table(
-        with_questions(measured.plan, [ExportedRun(record, *about) for record in measured.records])
-    )
+    return measured, runs_table(with_questions(measured, [ExportedRun(record, *about) for record in measured.records]))
 
 
 def rounded(values):

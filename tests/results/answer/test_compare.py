@@ -22,6 +22,7 @@ from results.store.experiment_results import MeasuredExperiment
 from results.wording import place_words
 from tests.support import answers, typical_search
 from tests.support.answers import asked, constant
+from tests.support.limits import unlimited
 
 
 def with_moments(mean, variance, count):
@@ -119,7 +120,7 @@ def test_runs_of_one_search_are_never_set_aside():
     ],
 )
 def test_one_failed_search_does_not_decide_about_other_methods(record, failed, claims):
-    found = answer_of(MeasuredExperiment.kept(record))
+    found = answer_of(unlimited(MeasuredExperiment.kept(record)))
     assert {key: [round(100 * one, 2) for one in own] for key, own in found.failed.items()} == failed
     assert len(found.claims) == claims
     # Scores in percent, since all rules are about ratios.
@@ -324,7 +325,7 @@ def test_a_method_without_a_search_adds_only_the_error_of_its_runs():
 
 
 def test_a_claim_that_hangs_on_another_method_is_named():
-    found = answer_of(MeasuredExperiment.kept("reality_check_handwriting"))
+    found = answer_of(unlimited(MeasuredExperiment.kept("reality_check_handwriting")))
     (finding,) = (one for one in found.findings if one.text.startswith("Fragile"))
     assert finding.text == "Fragile: 1 of 5 claims would not be made without another method."
     values = {key: (*own.units, *own.failed) for key, own in found.values.items()}
@@ -335,7 +336,9 @@ def test_a_claim_that_hangs_on_another_method_is_named():
 
 
 def test_fragile_claims_stand_in_the_order_of_the_pairs():
-    found = answer_on(answer_of(MeasuredExperiment.kept("reality_check_handwriting")), "precision_at_1", "separated")
+    found = answer_on(
+        answer_of(unlimited(MeasuredExperiment.kept("reality_check_handwriting"))), "precision_at_1", "separated"
+    )
     fragile = fragile_claims(found)
     alike = [claim for claim, without in fragile.items() if without[0] == "normalized_softmax"]
     pairs = [(pair.better, pair.worse) for pair in found.pairs]

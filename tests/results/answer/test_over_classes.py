@@ -8,6 +8,7 @@ from results.answer.over_classes import class_half_widths
 from results.findings.experiment import answer_of
 from results.records.records import ClassScores
 from results.store.experiment_results import MeasuredExperiment
+from tests.support.limits import unlimited
 from tests.support.page_material import searched
 
 QUERIES = np.array([4, 8, 15, 16, 23, 42, 0, 30, 11, 7])
@@ -72,7 +73,7 @@ def said_of_classes(found):
 
 
 def test_where_classes_are_the_smaller_sample_it_is_said_with_the_claims_that_others_may_not_show():
-    found = answer_of(MeasuredExperiment.kept("embedder_start_pca_frozen_cub200_subset"))
+    found = answer_of(unlimited(MeasuredExperiment.kept("embedder_start_pca_frozen_cub200_subset")))
     (finding,) = said_of_classes(found)
     assert finding.level == "limit"
     assert finding.text == "On 3 of 3 pairs the 50 test classes say less than the runs."

@@ -1,14 +1,14 @@
 """What limited searches and trainings: the largest number of epochs, ends of ranges, trials within the noise."""
 
-import math
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from results.answer.compare import gains_over
+from results.answer.limits import cut_offs
 from results.findings.experiment import answer_of
-from results.findings.search import cut_offs, equal_searches, range_ends
+from results.findings.search import equal_searches
 from results.records.records import CurvePoint
 from results.spec.range import Range
 from results.store.experiment_results import MeasuredExperiment
@@ -69,28 +69,6 @@ def test_a_record_whose_trainings_were_left_out_keeps_their_counts():
     assert kept_world.without_trainings() == kept_world
 
 
-@pytest.mark.parametrize(
-    ("scale", "low", "high", "value", "end"),
-    [
-        ("linear", 0.0, 1.0, 0.0, "lowest"),
-        ("linear", 0.0, 1.0, 0.009, "lowest"),
-        ("linear", 0.0, 1.0, 0.011, None),
-        ("linear", -0.2, 0.3, 0.2999, "highest"),
-        # Samplers round: the first value is what one proposed at the end of the range.
-        ("log", 1e-6, 1e-3, 1.0000000000000004e-06, "lowest"),
-        ("log", 1e-6, 1e-3, 1e-6 * 10**0.029, "lowest"),
-        ("log", 1e-6, 1e-3, 1e-6 * 10**0.031, None),
-        ("log", 1e-6, 1e-3, 9.9e-4, "highest"),
-        ("log", 1e-4, 1.0, math.nextafter(1.0, 2.0), "highest"),
-        ("int", 1, 200, 2, None),
-        ("int", 1, 200, 1, "lowest"),
-        ("int_log", 1, 200, 200, "highest"),
-    ],
-)
-def test_the_last_hundredth_of_a_range_is_its_end(scale, low, high, value, end):
-    assert Range(scale=scale, low=low, high=high).end_at(value) == end
-
-
 RANGES = {
     "loss.margin": Range(scale="linear", low=0.0, high=1.0),
     "optimizer.lr": Range(scale="log", low=1e-6, high=1e-3),
@@ -114,22 +92,6 @@ def test_searches_that_repeat_one_another_are_named():
     assert finding.text == "Searches that repeat the settings of an earlier one, in trials: T 13 of 24."
     assert list(equal_searches(replace(measured, repeated={"triplet": (12, 24)}))) == []
     assert MeasuredExperiment.from_json(measured.to_json()) == measured
-
-
-def test_ends_are_found_once_for_all_runs_of_a_setting():
-    assert list(range_ends(experiment({"loss.margin": 0.5, "optimizer.lr": 1e-3}))) == [
-        ("triplet", "optimizer.lr 0.001 (highest)", True)
-    ]
-    assert list(range_ends(experiment({"loss.margin": 0.5, "optimizer.lr": 1e-4}))) == []
-    assert list(range_ends(experiment({"loss.alpha": 32}))) == [], "a value that was set has no ends"
-
-
-def test_searches_that_find_an_end_are_counted():
-    settings = [{"loss.margin": margin, "optimizer.lr": 1e-4} for margin in (0.0, 1.0, 0.3, 0.0)]
-    assert list(range_ends(experiment(*settings))) == [
-        ("triplet", "loss.margin 0 (lowest in 2 of 4 searches)", False),
-        ("triplet", "loss.margin 1 (highest in 1 of 4 searches)", False),
-    ]
 
 
 @pytest.mark.parametrize(("good", "outcome"), [(0.2, "Decided"), (0.11, "Not decided")])
