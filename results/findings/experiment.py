@@ -22,7 +22,7 @@ from results.findings.search import search_findings, training_findings
 from results.spec import mlrc_constants
 from results.spec.data_choice import OWN_DATA, DrawnSplit
 from results.spec.experiment_spec import Experiment
-from results.spec.method import BATCHES, LOSS_LR
+from results.spec.method import LOSS_LR
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.plan import ExperimentData, Plan, Recipe
 from results.spec.trunk_spec import NO_TRUNK
@@ -208,15 +208,13 @@ def _ranges_of_rates(plan: Plan) -> Iterator[Finding]:
 
 
 def _batches(rows: _Rows) -> Iterator[Finding]:
-    proxies = {title: one for title, one in rows.items() if one.parameters == "proxies" and BATCHES not in one.searched}
-    single = sum(recipe.samples_per_class == 1 for recipe in proxies.values())
-    several = [f"{title} {one.samples_per_class}" for title, one in proxies.items() if one.samples_per_class > 1]
-    if several and single >= len(several):
-        text = f"Losses with proxies whose batches hold several images of a class: {joined(several)}."
-        detail = (
-            f"Those of {counted(single, 'other method')} {verb(single, 'hold')} one, and so more classes ({BATCHES})."
-        )
-        yield Finding("warning", text, "training", detail)
+    images: dict[str, list[str]] = {}
+    for title, recipe in rows.items():
+        images.setdefault(recipe.words()["images of a class in a batch"], []).append(title)
+    if len(images) > 1:
+        text = f"Images of a class in a batch: {'; '.join(f'{m} for {few(titles)}' for m, titles in images.items())}."
+        detail = "The number alone can move a loss by more than losses differ (`search: {batches: true}` searches it)."
+        yield Finding("note", text, "training", detail)
 
 
 def _arguments(rows: _Rows) -> Iterator[Finding]:

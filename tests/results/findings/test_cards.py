@@ -21,37 +21,41 @@ def found(*others: Recipe, **changes: object) -> list[str]:
 
 
 RATES = "Learning rates of a loss's own parameters that are not searched: Mine "
-BATCH = "Losses with proxies whose batches hold several images of a class: Mine 4."
+BATCH = "Images of a class in a batch: 4 for Mine; 1 for Other_0."
 
 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"searched": ("loss.scale",)}, f"{RATES}0.01. Those of 1 other method is searched (loss_optimizer.lr)."),
-        ({"searched": (), "loss_lr": None}, f"{RATES}that of the network. Those of 1 other method is searched"),
-        ({"samples_per_class": 4}, f"{BATCH} Those of 1 other method holds one, and so more classes (batch.sampl"),
+        ({"searched": ("loss.scale",)}, f"{RATES}0.01. Those of 2 other methods are searched (loss_optimizer.lr)."),
+        ({"searched": (), "loss_lr": None}, f"{RATES}that of the network. Those of 2 other methods are searched"),
         ({"fixed": {"margin": 0.5, "m": 2}}, "Arguments of losses that are not searched: Mine margin 0.5, m 2."),
         ({"falls": False}, "Losses that do not fall while random embeddings are trained with them: Mine. What "),
     ],
 )
 def test_each_kind_is_named_with_the_row(changes: dict[str, object], said: str) -> None:
-    (text,) = found(PROXIES, PAIRS, **changes)
+    (text,) = found(PROXIES, PROXIES, **changes)
     assert text.startswith(said)
 
 
 def test_nothing_is_said_where_no_row_is_behind() -> None:
-    assert found(PROXIES, PAIRS, falls=True) == []
-    assert found(PAIRS, samples_per_class=4) == [], "no other method has proxies"
-    assert found(PROXIES, searched=(LOSS_LR, BATCHES), samples_per_class=4) == []
+    assert found(PROXIES, PROXIES, falls=True) == []
     unsearched = PROXIES.model_copy(update={"searched": ()})
     assert found(unsearched, searched=(), fixed={"margin": 0.5}) == [], "nobody searches"
-    several = PROXIES.model_copy(update={"samples_per_class": 4})
-    assert found(PROXIES, several, samples_per_class=4) == [], "most have several"
+
+
+def test_images_of_a_class_in_a_batch_are_said_where_they_differ() -> None:
+    assert found(PROXIES, samples_per_class=4)[0].startswith(BATCH)
+    (searched,) = found(PROXIES, searched=(LOSS_LR, BATCHES), samples_per_class=4)
+    assert searched.startswith("Images of a class in a batch: searched for Mine; 1 for Other_0.")
+    four = PROXIES.model_copy(update={"samples_per_class": 4})
+    assert found(four, samples_per_class=4) == []
 
 
 def test_ranges_of_rates_are_named_where_they_differ() -> None:
     """Rows that are not searched, or not compared, have none."""
-    rows = {"mine": PROXIES, "a": PROXIES, "b": PROXIES, "pairs": PAIRS, "mine_default": PROXIES}
+    pairs = PAIRS.model_copy(update={"samples_per_class": 1})
+    rows = {"mine": PROXIES, "a": PROXIES, "b": PROXIES, "pairs": pairs, "mine_default": PROXIES}
     wide, narrow = ({LOSS_LR: Range(scale="log", low=low, high=1.0)} for low in (1e-6, 1e-5))
     common = {"methods": {key: key.upper() for key in rows}, "recipes": rows, "defaults": {"mine_default": "mine"}}
     assert list(handicaps(some_plan(ranges={"mine": wide, "a": wide, "mine_default": narrow}, **common))) == []
