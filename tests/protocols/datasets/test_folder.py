@@ -123,13 +123,35 @@ def test_groups_are_positions_of_the_images_that_are_left(tmp_path):
     assert "several classes (class_3/0.png = class_8/copy.png)" in (dataset.oddities({7}) or "")
 
 
+def unseen(done: int, total: int | None) -> None:
+    """No bar."""
+
+
+def test_smaller_copies_within_a_class_are_named_and_other_pictures_are_not(folder):
+    random = np.random.default_rng(0)
+    assert check_images(list_class_folders(folder), None, False, unseen)[2] is None
+    picture = Image.fromarray(random.integers(0, 256, (30, 40, 3), dtype=np.uint8)).resize((400, 300))
+    picture.save(folder / "class_0" / "p.jpg", quality=95)
+    picture.resize((150, 112)).save(folder / "class_0" / "p-150x112.jpg", quality=70)
+    picture.resize((80, 60)).save(folder / "class_1" / "p.png")
+    said = check_images(list_class_folders(folder), None, False, unseen)[2]
+    assert said == "1 image nearly equal to another of the same class (class_0/p-150x112.jpg ~ class_0/p.jpg)"
+
+
+def test_classes_whose_names_look_alike_are_named(folder, tmp_path):
+    for rank, name in enumerate(("Cat", "cat", "\u0421at", "dog")):
+        (folder / f"class_{rank}").rename(folder / name)
+    found = open_dataset(data_request(folder, tmp_path / "cache")).oddities(())
+    assert found == "1 group of classes whose names differ in capitals or script only (Cat = cat)"
+
+
 def test_pictures_of_a_single_colour_are_named(folder, tmp_path):
     assert open_dataset(data_request(folder, tmp_path / "cache")).oddities(()) is None
     Image.new("RGB", (9, 9), (7, 8, 9)).save(folder / "class_6" / "plain.png")
     dataset = open_dataset(data_request(folder, tmp_path / "cache"))
     said = "1 image of one colour (class_6/plain.png)"
     assert dataset.oddities({6, 7}) == said
-    assert check_images(list_class_folders(folder), None, False, lambda done, total: None)[2] == said
+    assert check_images(list_class_folders(folder), None, False, unseen)[2] == said
 
 
 # Parts
@@ -143,7 +165,7 @@ def test_parts_with_the_same_classes_are_refused(tmp_path, parts):
     named = " and ".join(f"all/{part}" for part in sorted(parts))
     with refused(named, "same names, such as class_0", "split.csv") as caught:
         list_folder(tmp_path)
-    assert check_images(list_class_folders(tmp_path), None, False, None)[1][0] == str(caught.value)
+    assert check_images(list_class_folders(tmp_path), None, False, unseen)[1][0] == str(caught.value)
     paint(tmp_path / "all" / "without classes" / "0.png", 1)
     with pytest.raises(DataError, match="such as class_0"):
         list_folder(tmp_path)
