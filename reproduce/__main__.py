@@ -2,22 +2,22 @@
 
 import os
 import sys
-from pathlib import Path
 
 from protocols.machine.kernels import pin_kernels
 from reproduce import interrupts
 
 
 def main() -> None:
-    """Start the command line. Kernels, the handler of Ctrl-C and the path of modules come before the long imports."""
+    """Start the command line. What the environment and Ctrl-C do to the long imports is settled before them."""
     if sys.platform == "win32":
         print("error: the suite runs on Linux and macOS; on Windows use WSL, its subsystem for Linux", file=sys.stderr)
         sys.exit(2)
     pin_kernels()
+    os.environ["MPLBACKEND"] = "agg"  # A notebook's is inherited, and matplotlib refuses one that is not installed.
     interrupts.install()
     if sys.path[:1] == [os.getcwd()]:
-        # `python -m` puts the current folder first, and half of all repositories have a module called `losses`.
-        sys.path += [str(Path(__file__).resolve().parent.parent), sys.path.pop(0)]
+        # `python -m` puts the current folder first, and scripts there are called as libraries are.
+        sys.path.append(sys.path.pop(0))
     try:
         from reproduce.commands.cli import main as run_command
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from protocols.datasets.listing import ImageListing, check_listing, named, part_of, without_small_classes
+from protocols.datasets.listing import ImageListing, as_it_looks, check_listing, named, part_of, without_small_classes
 from protocols.datasets.splits import SplitError, classes_of
 from protocols.images.packed_images import LabelledImages, PackedImages
 from protocols.images.packing import Progress, content_hash, equal_rows, pack_files
@@ -23,7 +23,8 @@ from results.wording import counted, verb
 def oddities(
     listing: ImageListing, contents: Iterable[object], constant: Sequence[int], tested: Collection[int]
 ) -> str | None:
-    """Count and name unusual samples, equal ones of several classes in training and in test first; None without any.
+    """Count and name unusual samples, equal ones of several classes in training and in test first, and classes whose
+    names look alike; None without any.
 
     Args:
         contents: A hash of the content of each sample, None or zeros where it is not known.
@@ -47,6 +48,9 @@ def oddities(
         parts.append(named("group", pairs, f"of equal {samples} within a class"))
     if constant:
         parts.append(named(samples[:-1], list(map(name, constant)), f"of one {'colour' if listing.names else 'value'}"))
+    if listing.name in OWN_DATA and (alike := equal_rows(map(as_it_looks, listing.class_names))):
+        pairs = [" = ".join(listing.class_names[rank] for rank in group[:2]) for group in alike]
+        parts.append(named("group", pairs, "of classes whose names differ in capitals or script only"))
     return "; ".join(parts) or None
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from protocols.datasets.dataset import DataRequest, Dataset, from_listing, oddities, reads_as_mlrc
+from protocols.datasets.dataset import DataRequest, Dataset, from_listing, oddities
 from protocols.datasets.feature_files import open_features
 from protocols.datasets.folder import check_parts, list_class_folders, list_folder
 from protocols.datasets.glyphs import open_glyphs
@@ -19,6 +19,7 @@ from protocols.datasets.listing import (
     root_of,
     without_small_classes,
 )
+from protocols.datasets.looks import looks_at, near_copies
 from protocols.datasets.published import (
     PUBLICATIONS,
     Publication,
@@ -30,13 +31,9 @@ from protocols.datasets.published import (
 )
 from protocols.datasets.split_file import with_split
 from protocols.images.packing import (
-    BrokenImageError,
     Progress,
-    decoded,
     equal_rows,
     hash_of_file,
-    in_threads,
-    is_constant,
 )
 from results.spec.data_choice import OWN_DATA
 
@@ -109,32 +106,31 @@ def open_dataset(request: DataRequest) -> Dataset:
 
 
 def check_images(
-    listing: ImageListing, min_images: int | None, skip_broken: bool, decoding: Progress | None
+    listing: ImageListing, min_images: int | None, skip_broken: bool, progress: Progress
 ) -> tuple[ImageListing, list[str], str | None]:
-    """Check a listing; that of a folder of the user's images has no split yet, and its `split.csv` is read here.
+    """Check a listing and open all its files; a folder of the user's images has no split yet, and `split.csv` is read.
 
     Args:
         min_images: Classes with fewer images are left out; None leaves none out.
-        skip_broken: Whether images that cannot be decoded are left out instead of being faults.
-        decoding: Called with the number of decoded images and the number of all images. None decodes no image. Images
-            that cannot be decoded do not count for their class.
+        skip_broken: Whether images that cannot be decoded are left out instead of being faults. They never count for
+            their class.
+        progress: Called with the number of opened images and the number of all images.
 
     Returns:
-        The images that a run would use; what it would refuse, each in one line with the remedy; a phrase on equal and
-        constant images, None without any.
+        The images that a run would use; what it would refuse, each in one line with the remedy; a phrase on equal,
+        nearly equal and constant images, None without any.
     """
     faults: list[str] = []
-    is_own = listing.name in OWN_DATA
     try:
-        if is_own:
+        if listing.name in OWN_DATA:
             listing = with_split(listing, None)
             check_parts(listing)
     except DataError as error:
         faults += error.faults
-    looks = [None] * len(listing.names) if decoding is None else _looks(listing, decoding)
-    broken = [row for row, look in enumerate(looks) if isinstance(look, str)]
+    looks = looks_at(listing, progress)
+    broken = [row for row, look in enumerate(looks) if look.fault is not None]
     if not skip_broken:
-        faults += [str(looks[row]) for row in broken]
+        faults += [str(looks[row].fault) for row in broken]
     phrase = named("image", [listing.names[row] for row in broken], "that cannot be decoded")
     sound = np.setdiff1d(np.arange(len(listing.names)), broken)
     left, kept = without_small_classes(
@@ -144,27 +140,11 @@ def check_images(
         check_listing(left)
     except DataError as error:
         faults += error.faults
-    contents = _contents(left) if is_own or decoding is not None else ()
-    constant = [place for place, row in enumerate(sound[kept].tolist()) if looks[row] is True]
+    seen = [looks[row] for row in sound[kept]]
+    constant = [place for place, look in enumerate(seen) if look.is_constant]
     tested = range(left.trainval_classes, left.n_classes)
-    return left, faults, oddities(left, contents, constant, tested)
-
-
-def _looks(listing: ImageListing, decoding: Progress) -> list[str | bool | None]:
-    """Return for each image its fault, or whether it has a single colour."""
-    as_mlrc = reads_as_mlrc(listing.name)
-
-    def look(name: str) -> str | bool:
-        try:
-            return is_constant(decoded(listing.root / name, as_mlrc=as_mlrc)[0])
-        except BrokenImageError as error:
-            return str(error)
-
-    looks: list[str | bool | None] = []
-    for found in in_threads(look, listing.names):
-        looks.append(found)
-        decoding(len(looks), len(listing.names))
-    return looks
+    odd = (oddities(left, _contents(left), constant, tested), near_copies(left, seen))
+    return left, faults, "; ".join(filter(None, odd)) or None
 
 
 def _contents(listing: ImageListing) -> list[bytes | None]:

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from protocols.datasets.listing import DataError, ImageListing, in_class_order, named
+from protocols.datasets.parts import parts_among
 from protocols.datasets.split_file import SPLIT_FILE, with_split
 from results.spec.data_choice import FOLDER
 
@@ -26,13 +27,17 @@ SUFFIXES = frozenset(
 )
 """Suffixes of the formats that Pillow decodes by itself. Fixed, so that another Pillow does not change a dataset."""
 
-_MOST_PARTS = 4
-"""Folders that hold folders of the same names are parts of one dataset if they are so few."""
-
-_PART_NAMES = frozenset(
-    {"train", "training", "trainval", "val", "valid", "validation", "test", "testing", "query", "gallery"}
+_WRITTEN_BY_MACHINES = frozenset(
+    {
+        *("@eadir", "#recycle", "#snapshot", "@recycle", "@__thumb", "@recently-snapshot", "@tmp"),
+        *("__macosx", "$recycle.bin", "recycler", "system volume information", "found.000", "lost+found"),
+        *("thumbs.db", "network trash folder", "temporary items", "__pycache__"),
+    }
 )
-"""Folders of these names are parts of one dataset whatever they hold."""
+"""Folders that storages and systems write into data, in small letters: previews and removed files."""
+
+_WRITTEN_FILES = ("synophoto_", "synofile_", "thumbs.db", "ehthumbs", "desktop.ini")
+"""Beginnings of the names of their files."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,7 @@ class ImageTree:
     """What lies below a folder. All paths are relative to it, and in alphabetical order.
 
     Attributes:
-        folders: All folders but the hidden ones, and those that a link leads back to.
+        folders: All folders but hidden ones, those that machines write, and those that a link leads back to.
         images: All files with the suffix of an image but the hidden ones.
         left_out: Phrases with number and names of what is no part of the data.
     """
@@ -59,20 +64,13 @@ def list_folder(root: Path, split: Path | None = None) -> ImageListing:
 
 def check_parts(listing: ImageListing) -> None:
     """Refuse a layout such as `train/CLASS` and `val/CLASS`, which would be parts of class names, without a split."""
-    inner_of: dict[str, set[str]] = {}
-    shared = len(Path(os.path.commonpath(listing.class_names or [""])).parts)
-    for path in (name.split("/") for name in listing.class_names):
-        inner_of.setdefault("/".join(path[: shared + 1]), set()).add("/".join(path[shared + 1 :]))
-    parts = {outer: inner for outer, inner in sorted(inner_of.items()) if inner != {""}}
-    most = max(parts.values(), key=len, default=set())
-    alike = len(parts) <= _MOST_PARTS and all(2 * len(one & most) > len(one) for one in parts.values())
-    by_name = all(outer.rpartition("/")[2].lower() in _PART_NAMES for outer in parts)
-    if len(parts) > 1 and (alike or by_name) and not listing.is_split_given:
-        example = min(set.intersection(*parts.values()), default=None)
+    parts = {} if listing.is_split_given else parts_among(listing.class_names)
+    if parts:
+        example = min(set.intersection(*parts.values()) - {""}, default=None)
         same = f", and hold classes of the same names, such as {example}" if example else ""
         raise DataError(
-            f"{listing.root}: {' and '.join(parts)} look like parts of one dataset{same}, but would count as the "
-            f"beginnings of the names of different classes; give the class and the part of every image in {SPLIT_FILE} "
+            f"{listing.root}: {' and '.join(parts)} look like parts of one dataset{same}, but would count as "
+            f"parts of the names of different classes; give the class and the part of every image in {SPLIT_FILE} "
             "(columns file, class, split), or name one of these folders with --data"
         )
 
@@ -119,7 +117,7 @@ def walk(root: Path) -> ImageTree:
         raise DataError(f"{root}: no such folder; give the folder that holds one folder of images per class")
     real_root = root.resolve()
     seen = set[Path]()
-    folders, files, hidden, repeated = list[Path](), list[Path](), list[Path](), list[Path]()
+    folders, files, hidden, machines, repeated = [list[Path]() for _ in range(5)]
     for place, below, names in os.walk(root, onerror=_refuse, followlinks=True):
         folder, target = Path(place), Path(place).resolve()
         linked = folder != root and folder.is_symlink()
@@ -131,7 +129,10 @@ def walk(root: Path) -> ImageTree:
         folders.append(folder)
         files += [folder / name for name in names]
         hidden += [folder / name for name in below if name.startswith(".")]
-        below[:] = sorted(name for name in below if not name.startswith("."))
+        machines += [folder / name for name in below if name.lower() in _WRITTEN_BY_MACHINES]
+        below[:] = sorted(name for name in below if not _is_left_out(name))
+    machines += [path for path in files if path.name.lower().startswith(_WRITTEN_FILES)]
+    files = [path for path in files if not path.name.lower().startswith(_WRITTEN_FILES)]
     images = [path for path in files if path.suffix.lower() in SUFFIXES]
     shown = [path for path in images if not path.name.startswith(".")]
     others = [path for path in files if path.suffix.lower() not in SUFFIXES and not path.name.startswith(".")]
@@ -139,6 +140,7 @@ def walk(root: Path) -> ImageTree:
         ("link", repeated, "to folders that are in the data already"),
         ("image", [path for path in shown if path.parent == root], "outside of the classes' folders"),
         ("file", [path for path in others if path != root / SPLIT_FILE], "without the suffix of an image"),
+        ("path", machines, "that a storage or a system writes beside images"),
         ("path", hidden + [path for path in images if path.name.startswith(".")], "whose name begins with a dot"),
     ]
     return ImageTree(
@@ -146,6 +148,10 @@ def walk(root: Path) -> ImageTree:
         _relative([path for path in shown if path.parent != root], root),
         tuple(named(thing, [str(p) for p in _relative(paths, root)], what) for thing, paths, what in kinds if paths),
     )
+
+
+def _is_left_out(folder: str) -> bool:
+    return folder.startswith(".") or folder.lower() in _WRITTEN_BY_MACHINES
 
 
 def _refuse(error: OSError) -> None:

@@ -9,12 +9,21 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from protocols.datasets.splits import ClassSplit, named_split
+from protocols.datasets.splits import ClassSplit, is_drawn, named_split
 from results import InputError
 from results.spec.data_choice import FOLDER, OWN_DATA
 from results.wording import counted
 
 _MOST_NAMES = 3
+
+_LOOKS_LIKE = str.maketrans(
+    # Cyrillic, then Greek.
+    "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0425\u0405\u0406\u0408"
+    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0455\u0456\u0458"
+    "\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7\u03bf",
+    "ABEKMHOPCTXSIJaeopcyxsijABEZHIKMNOPTYXo",
+)
+"""Letters that look like Latin ones."""
 
 
 class DataError(InputError):
@@ -98,13 +107,22 @@ def composed(name: str) -> str:
     return unicodedata.normalize("NFC", name.strip())
 
 
+def as_it_looks(name: str) -> str:
+    """Return a name in small Latin letters, where other letters look like them: `Cat` and `\u0421at` are `cat`."""
+    return unicodedata.normalize("NFKC", name.strip()).translate(_LOOKS_LIKE).casefold()
+
+
+def _are_numbers(names: Iterable[str]) -> bool:
+    return all(re.fullmatch("-?[0-9]{1,18}", name) for name in names)
+
+
 def in_class_order(names: Iterable[str]) -> list[str]:
     """Sort the names of a user's classes: by number if all are whole numbers, else by alphabet, folder by folder.
 
     Images and their features get the same order, so their halves are the same classes.
     """
     plain = {name: composed(name) for name in names}
-    numbers = all(re.fullmatch("-?[0-9]{1,18}", text) for text in plain.values())
+    numbers = _are_numbers(plain.values())
     # Ties such as 1 and 01 are ordered by text.
     return sorted(plain, key=lambda name: (int(plain[name]) if numbers else 0, plain[name].split("/")))
 
@@ -129,6 +147,20 @@ def named(thing: str, names: Sequence[str], what: str) -> str:
     """Say how many things there are and what they are, with the first names, escaped if they cannot be printed."""
     shown = [name if name.isprintable() else repr(name) for name in names[:_MOST_NAMES]]
     return f"{counted(len(names), thing)} {what} ({', '.join(shown)}{', ...' if len(names) > _MOST_NAMES else ''})"
+
+
+def note_on_test_classes(listing: ImageListing, split: ClassSplit) -> str:
+    """Say how many classes are tested, with the first names, and how they are chosen."""
+    by = "by number" if _are_numbers(map(composed, listing.class_names)) else "by name"
+    if listing.is_split_given:
+        how = "given by the split file"
+    elif listing.are_test_classes_given or split.name == "conventional":
+        how = "given by the publisher's split"
+    elif is_drawn(split.name):
+        how = "drawn as a random half"
+    else:
+        how = f"chosen as the last half{f' {by}' if listing.name in OWN_DATA else ''}"
+    return named("test class", [listing.class_names[rank] for rank in split.test], how)
 
 
 def without_small_classes(listing: ImageListing, least: int | None) -> tuple[ImageListing, NDArray[np.int64]]:

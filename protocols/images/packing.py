@@ -61,11 +61,12 @@ class BrokenImageError(InputError):
     """An image cannot be decoded. The message names the image and the remedy."""
 
 
-def decoded(path: Path, *, as_mlrc: bool) -> tuple[Image.Image, bool]:
+def decoded(path: Path, *, as_mlrc: bool, least: int | None = None) -> tuple[Image.Image, bool]:
     """Decode one file as RGB with 8 bits per channel.
 
     Args:
         as_mlrc: Whether to ignore transparency and EXIF tag, as MLRC's code does.
+        least: A side in pixels at which a picture is large enough: a JPEG is read as small as that, which is faster.
 
     Returns:
         The picture, and whether white ground or the turn of the EXIF tag made it another one.
@@ -75,6 +76,8 @@ def decoded(path: Path, *, as_mlrc: bool) -> tuple[Image.Image, bool]:
         with path.open("rb") as file, Image.open(file) as image:
             if image.mode[0] in "IF":  # Pillow's conversion would make it white.
                 raise ValueError("it holds more than 8 bits of grey or other numbers; convert it to 8 bits per channel")
+            if least is not None:
+                image.draft(None, (least, least))
             turn = None if as_mlrc else _turn_of(image)
             on_white = None if as_mlrc else _on_white(image)
             rgb = on_white or image.convert("RGB")

@@ -225,6 +225,8 @@ def _imported(source: UsersSource, *, by_path: bool) -> ModuleType:
     importlib.invalidate_caches()
     if not by_path or "/" in source.main:
         parts = Path(source.main).with_name(inspect.getmodulename(source.main) or "").parts
+        if parts[0] in _SUITE and source.root != _CHECKOUT:
+            raise SourceError(f"{source.root / parts[0]} has the name of a package of this suite; rename it")
         module = importlib.import_module(".".join(parts).removesuffix(".__init__"))
         if Path(module.__file__ or "").absolute() != source.file:
             raise SourceError(f"{source.file} is hidden by {module.__file__}, which has the same name; rename it")

@@ -6,7 +6,8 @@ line style, so a figure is also readable in grey. Figures are built without pypl
 
 import io
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, ParamSpec
 
@@ -73,12 +74,21 @@ class FigureError(ValueError):
     """A figure cannot be drawn from the given values. The message names what the figure needs."""
 
 
+@contextmanager
+def _look() -> Iterator[None]:
+    """Draw with the common settings and matplotlib's defaults, whatever style the user has."""
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(_SETTINGS)
+        yield
+
+
 def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
     """Decorate a drawing function, so that it draws with the common settings."""
 
     @wraps(draw)
     def inside(*args: P.args, **kwargs: P.kwargs) -> Figure:
-        with mpl.rc_context(_SETTINGS):
+        with _look():
             return draw(*args, **kwargs)
 
     return inside
@@ -91,7 +101,7 @@ def new_figure(height: float, width: float = WIDTH) -> Figure:
 
 def files_of(figure: Figure) -> dict[str, str | bytes]:
     """Return the figure as SVG, PNG with 170 dpi, and PDF, by suffix. The same figure gives the same files."""
-    with mpl.rc_context(_SETTINGS), warnings.catch_warnings():
+    with _look(), warnings.catch_warnings():
         # The font has no Chinese, Japanese, Korean, Thai or Indic letters; a box stands for each.
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         # The layout is computed once. A second computation would start from the first and move parts a little. Without

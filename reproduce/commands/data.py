@@ -38,14 +38,12 @@ def check(
     name: DatasetName,
     data: DataFolder = None,
     subset: Subset = False,
-    decode: Annotated[bool, typer.Option("--decode", help="Decode every image as well.")] = False,
     skip_broken_images: Skip = False,
     min_images: MinImages = None,
 ) -> None:
     """Name all faults of a dataset's folder, such as missing images, small classes or other counts than published.
 
-    Without --decode no image is decoded; in a folder of your own, files of equal size are compared. Features are read
-    completely.
+    Every image is opened and every row of features read; images that are equal, or nearly so within a class, are named.
     """
     from protocols.datasets.dataset import DataRequest
     from protocols.datasets.dataset_registry import entry_of, open_dataset
@@ -70,18 +68,16 @@ def check(
                 )
             if data is None:
                 raise InputError(f"{name}: give the folder of its images with --data FOLDER")
-            decoding = bars.of("decoding images") if decode else None
             choice = DataChoice(name=name, subset=subset, skip_broken_images=skip_broken_images, min_images=min_images)
-            faults = _faults(choice, entry, data, decoding)
+            faults = _faults(choice, entry, data, bars.of("opening images"))
         except DataError as error:
             faults = list(error.faults)
     if faults:
         _refuse(faults)
-    part, unread = ", a part of the dataset" if subset else "", "" if decode else "; --decode decodes its images too"
-    return say(f"{data}: usable{part}{unread}")
+    return say(f"{data}: usable{', a part of the dataset' if subset else ''}")
 
 
-def _faults(choice: DataChoice, entry: DatasetEntry, folder: Path, decoding: Progress | None) -> list[str]:
+def _faults(choice: DataChoice, entry: DatasetEntry, folder: Path, opening: Progress) -> list[str]:
     """Say what is found in a folder of images, and return its faults."""
     from protocols.datasets.dataset_registry import check_images
     from protocols.datasets.published import compare_counts
@@ -95,7 +91,7 @@ def _faults(choice: DataChoice, entry: DatasetEntry, folder: Path, decoding: Pro
         rows = [(what, f"{here:,}", f"{there:,}") for what, here, there in counts]
         show_rows(choice.name, ("", "found", "published"), rows, right={"found", "published"})
         differing = [what for what, here, there in counts if here != there]
-    left, found, oddities = check_images(listing, choice.min_images, choice.skip_broken_images, decoding)
+    left, found, oddities = check_images(listing, choice.min_images, choice.skip_broken_images, opening)
     say(f"{choice.name}: {counted(len(left.names), 'image')} of {counted(len(left.class_names), 'class')}")
     for phrase in left.left_out:
         say(f"left out: {phrase}")
@@ -123,6 +119,7 @@ def _say_split(listing: ImageListing, width: int | None = None) -> ClassSplit:
     import numpy as np
 
     from protocols.datasets.dataset import note_on_queries
+    from protocols.datasets.listing import note_on_test_classes
 
     split = listing.split("mlrc")
     counts, fold = np.bincount(listing.labels, minlength=listing.n_classes), split.folds[0]
@@ -133,6 +130,7 @@ def _say_split(listing: ImageListing, width: int | None = None) -> ClassSplit:
         f"{counted(len(fold.train), 'class')} and validates on {len(fold.validation):,}, with "
         f"{counted(fewest, 'training sample')} at least",
     )
+    say(note_on_test_classes(listing, split))
     if queries := note_on_queries(listing, split.test):
         say(queries)
     most = min(fewest - 1, width or fewest)

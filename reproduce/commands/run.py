@@ -61,6 +61,7 @@ def run(
         from protocols.machine.processes import start_importing
 
         start_importing()  # On a GPU machine the imports of processes take seconds, as those of this one do.
+    from protocols.datasets.listing import note_on_test_classes
     from reproduce.run import run_experiment
     from reproduce.run.devices import check_device
     from reproduce.run.open_sessions import open_sessions
@@ -76,6 +77,7 @@ def run(
     loaded = choices.experiments(experiment)
     for opened in open_sessions(loaded, where, choices.weights, plan=False, device=features_on):
         say_what_is_replaced(opened)
+        say(note_on_test_classes(opened.setup.dataset, opened.setup.split))
         started, made = time.perf_counter(), 0
         for session in opened.looks():
             finished = run_experiment.run(session, start_executor, tracked)

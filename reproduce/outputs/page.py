@@ -124,8 +124,8 @@ def rerun_commands(name: str, measured: MeasuredExperiment) -> tuple[Command, ..
 
 def _code(measured: MeasuredExperiment) -> dict[str, str]:
     """Return the checkout of the code, if all runs were made with one commit and no uncommitted changes."""
-    commits = {"unknown" if run.provenance.tree_dirty else run.provenance.commit for run in measured.records}
-    if len(commits) != 1 or "unknown" in commits:
+    commits = {None if run.provenance.tree_dirty else run.provenance.commit for run in measured.records}
+    if len(commits) != 1 or None in commits:
         return {}
     return {f"git checkout {commits.pop()}": "Check out the code of the runs in a clone of the suite:"}
 

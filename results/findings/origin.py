@@ -4,7 +4,14 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from results.answer.values import Finding
-from results.records.provenance import CUDA_GRAPHS, DECIDING_PACKAGES, NATIVE_KERNELS, Provenance
+from results.records.provenance import (
+    COMMIT_VARIABLE,
+    CUDA_GRAPHS,
+    DECIDING_PACKAGES,
+    NATIVE_KERNELS,
+    UNKNOWN_COMMIT,
+    Provenance,
+)
 from results.records.records import EVALUATION_VERSION, RunRecord
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import counted, listed
@@ -70,10 +77,16 @@ def _differences(
     for package in DECIDING_PACKAGES:
         if found := differing(partial(_in, "versions", package)):
             yield f"Runs were made with different versions of {package} ({listed(found)}). They can give other numbers."
-    if any(origin.tree_dirty for of_kind in origins for origin in of_kind):
+    if any(origin.is_changed for of_kind in origins for origin in of_kind):
         yield "Some runs were made with uncommitted changes. Their commit alone is not enough to repeat them."
-    if found := differing(lambda origin: origin.commit[:7]):
+    if any(origin.commit == UNKNOWN_COMMIT for of_kind in origins for origin in of_kind):
+        yield f"The commit of some runs is unknown: git did not know their code, and {COMMIT_VARIABLE} did not name it."
+    if found := differing(_known_commit):
         yield f"Runs were made with {counted(len(found), 'commit')} of the code ({listed(found)})."
+
+
+def _known_commit(origin: Provenance) -> str:
+    return "" if origin.commit == UNKNOWN_COMMIT else origin.commit[:7]
 
 
 def _on_cpu(name: str, origin: Provenance) -> str:

@@ -27,6 +27,9 @@ _OTHERS = ("optuna", "faiss-cpu", "faiss-gpu", "faiss-gpu-cu12", "numpy", "scipy
 
 _CONTROL_GROUPS = Path("/sys/fs/cgroup")
 
+_GIT_ITSELF = ("GIT_EXEC_PATH", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
+"""Variables that say where git and its settings are, and not which repository is meant."""
+
 _CODE = ("losses", "protocols", "reports", "reproduce", "results")
 
 CUDA_GRAPHS = "CUDA graphs"
@@ -34,6 +37,8 @@ CUDA_GRAPHS = "CUDA graphs"
 
 NATIVE_KERNELS = "native"
 """Kernels that the libraries choose for the processor: what records have that were made before kernels were pinned."""
+
+UNKNOWN_COMMIT = "unknown"
 
 COMMIT_VARIABLE = "REPRODUCE_COMMIT"
 """Variable with the commit of files that were copied without their .git; `-dirty` at its end says that they differ."""
@@ -66,6 +71,11 @@ class Provenance(Record):
     finished_at: str
     math: dict[str, str] = Field(default={})
     kernels: str = NATIVE_KERNELS
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether files are known to have differed from a known commit."""
+        return self.tree_dirty and self.commit != UNKNOWN_COMMIT
 
 
 def granted_cores() -> int:
@@ -152,7 +162,7 @@ def _commit() -> tuple[str, bool]:
             users = [line for line in lines if line.startswith("??") and not _is_code(line[3:])]
             return _git(root, "rev-parse", "HEAD"), len(lines) > len(users)
     match = re.fullmatch(r"([0-9a-f]{40})(-dirty)?", os.environ.get(COMMIT_VARIABLE, ""))
-    return (match[1], bool(match[2])) if match else ("unknown", True)
+    return (match[1], bool(match[2])) if match else (UNKNOWN_COMMIT, True)
 
 
 def _is_code(path: str) -> bool:
@@ -160,5 +170,9 @@ def _is_code(path: str) -> bool:
 
 
 def _git(root: Path, *arguments: str) -> str:
-    process = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True)
+    """Ask git about the suite's own checkout, whoever owns it: its code runs in this process already."""
+    # A hook of another repository hands down where that one has its commits, files and index.
+    own = {name: text for name, text in os.environ.items() if not name.startswith("GIT_") or name in _GIT_ITSELF}
+    command = ["git", "-C", str(root), "-c", f"safe.directory={root}", *arguments]
+    process = subprocess.run(command, capture_output=True, text=True, check=True, env=own)
     return process.stdout.strip()

@@ -1,12 +1,13 @@
 """`reproduce --help` imports nothing that takes long to load; how an error ends a command, and any on Windows."""
 
+import os
 import subprocess
 import sys
 
 import pytest
 
 from reproduce.__main__ import main
-from tests.support.command_line import environment
+from tests.support.command_line import ROOT, environment
 
 HEAVY = ("pandas", "scipy", "numpy", "sqlalchemy", "pydantic", "yaml", "optuna", "torch", "matplotlib", "jinja2")
 SHOW_IMPORTED = """
@@ -32,6 +33,43 @@ def test_a_python_without_the_packages_is_told_which_environment_has_them():
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
     assert "has no package typer; activate the environment that has it: source .venv/bin/activate" in line
+
+
+@pytest.mark.parametrize("place", ["{}.py", "{}/__init__.py"])
+def test_packages_of_the_suites_names_beside_the_user_or_on_the_path_change_nothing(tmp_path, place):
+    for name in ("losses", "protocols", "reports", "results"):
+        file = tmp_path / place.format(name)
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("raise SystemExit('another package')")
+    variables = environment() | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+    for words in (["methods"], ["table", str(ROOT / "results" / "measured" / "quickstart.json.xz")]):
+        done = subprocess.run(
+            [sys.executable, "-m", "reproduce", *words], cwd=tmp_path, env=variables, capture_output=True, text=True
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "Proxy-Anchor" in done.stdout
+
+
+def test_a_notebooks_backend_stops_no_figure(tmp_path):
+    (tmp_path / "s.csv").write_text(
+        "method,seed,score\n" + "".join(f"{m},{s},{s / 9}\n" for m in "ab" for s in (1, 2, 3))
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "reproduce", "audit", "s.csv", "--to", "out"],
+        cwd=tmp_path,
+        env=environment() | {"MPLBACKEND": "module://not_installed.backend_inline"},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert list(tmp_path.glob("out/**/*.svg"))
+
+
+def test_a_file_called_reproduce_is_passed_by_with_the_option_of_the_documentation(tmp_path):
+    (tmp_path / "reproduce.py").write_text("raise SystemExit('mine')")
+    help_of = [sys.executable, "-P", "-m", "reproduce", "--help"]
+    done = subprocess.run(help_of, cwd=tmp_path, env=environment(), capture_output=True, text=True)
+    assert (done.returncode, "status" in done.stdout) == (0, True)
 
 
 def test_windows_is_told_in_one_line(monkeypatch, capsys):

@@ -34,8 +34,9 @@ class GlyphRun(NamedTuple):
 
 
 def glyph_run(folder: Path) -> GlyphRun:
-    """Run a tiny experiment on glyphs with two workers, beside a file with the name of a package."""
-    (folder / "losses.py").write_text("raise SystemExit")
+    """Run a tiny experiment on glyphs with two workers, beside files with the names of the suite's packages."""
+    for name in ("losses", "protocols", "reports", "results"):
+        (folder / f"{name}.py").write_text("raise SystemExit")
     (folder / "tiny.yaml").write_text(GLYPHS)
     ran = reproduce(folder, "run", "tiny.yaml", "--workers", "2", page=True).done()
     return GlyphRun(folder, ran)

@@ -9,6 +9,7 @@ from PIL import Image
 from protocols.datasets.dataset_registry import check_images, open_dataset
 from protocols.datasets.folder import list_class_folders, list_folder, walk
 from protocols.datasets.listing import DataError
+from protocols.datasets.parts import parts_among
 from tests.support.image_folders import data_request, make_folder, paint, refused
 from tests.support.packs import decode
 
@@ -122,13 +123,35 @@ def test_groups_are_positions_of_the_images_that_are_left(tmp_path):
     assert "several classes (class_3/0.png = class_8/copy.png)" in (dataset.oddities({7}) or "")
 
 
+def unseen(done: int, total: int | None) -> None:
+    """No bar."""
+
+
+def test_smaller_copies_within_a_class_are_named_and_other_pictures_are_not(folder):
+    random = np.random.default_rng(0)
+    assert check_images(list_class_folders(folder), None, False, unseen)[2] is None
+    picture = Image.fromarray(random.integers(0, 256, (30, 40, 3), dtype=np.uint8)).resize((400, 300))
+    picture.save(folder / "class_0" / "p.jpg", quality=95)
+    picture.resize((150, 112)).save(folder / "class_0" / "p-150x112.jpg", quality=70)
+    picture.resize((80, 60)).save(folder / "class_1" / "p.png")
+    said = check_images(list_class_folders(folder), None, False, unseen)[2]
+    assert said == "1 image nearly equal to another of the same class (class_0/p-150x112.jpg ~ class_0/p.jpg)"
+
+
+def test_classes_whose_names_look_alike_are_named(folder, tmp_path):
+    for rank, name in enumerate(("Cat", "cat", "\u0421at", "dog")):
+        (folder / f"class_{rank}").rename(folder / name)
+    found = open_dataset(data_request(folder, tmp_path / "cache")).oddities(())
+    assert found == "1 group of classes whose names differ in capitals or script only (Cat = cat)"
+
+
 def test_pictures_of_a_single_colour_are_named(folder, tmp_path):
     assert open_dataset(data_request(folder, tmp_path / "cache")).oddities(()) is None
     Image.new("RGB", (9, 9), (7, 8, 9)).save(folder / "class_6" / "plain.png")
     dataset = open_dataset(data_request(folder, tmp_path / "cache"))
     said = "1 image of one colour (class_6/plain.png)"
     assert dataset.oddities({6, 7}) == said
-    assert check_images(list_class_folders(folder), None, False, lambda done, total: None)[2] == said
+    assert check_images(list_class_folders(folder), None, False, unseen)[2] == said
 
 
 # Parts
@@ -142,7 +165,7 @@ def test_parts_with_the_same_classes_are_refused(tmp_path, parts):
     named = " and ".join(f"all/{part}" for part in sorted(parts))
     with refused(named, "same names, such as class_0", "split.csv") as caught:
         list_folder(tmp_path)
-    assert check_images(list_class_folders(tmp_path), None, False, None)[1][0] == str(caught.value)
+    assert check_images(list_class_folders(tmp_path), None, False, unseen)[1][0] == str(caught.value)
     paint(tmp_path / "all" / "without classes" / "0.png", 1)
     with pytest.raises(DataError, match="such as class_0"):
         list_folder(tmp_path)
@@ -156,3 +179,51 @@ def test_parts_of_other_classes_are_refused_by_their_names(tmp_path):
     (tmp_path / "alphabet").rename(tmp_path / "train")
     with pytest.raises(DataError, match="Test and train look like parts of one dataset, but"):
         list_folder(tmp_path)
+
+
+PARTS = [
+    {"training_set": ["a"], "test_set": ["b"]},
+    {"train2018": ["a"], "val2018": ["b"]},
+    {"trainImages": ["a"], "testImages": ["b"]},
+    {"Training": ["a"], "Testdaten": ["b"]},
+    {"train": ["a"], "dev": ["b"], "unlabeled": ["c"]},
+    {"base": ["a"], "val": ["b"], "novel": ["c"]},
+    {"images_background": ["Latin/a", "Greek/b"], "images_evaluation": ["Tifinagh/c"]},
+    {"fold_1": ["a"], "fold_2": ["b"]},
+    {"all/query": ["a"], "all/gallery": ["b"]},
+    {"bottle/train": ["good"], "bottle/test": ["broken"], "cable": ["good"]},
+    {"bottle/train": [""], "bottle/test": [""], "cable": [""]},
+    {"entrai\u0302nement": ["a"], "validation": ["b"]},
+    {"\u8bad\u7ec3\u96c6": ["a"], "\u6d4b\u8bd5\u96c6": ["b"]},
+]
+NO_PARTS = [
+    {"cats": ["a"], "dogs": ["b"]},
+    {"Alps": ["Val Thorens", "Val d'Isere"]},
+    {"Testudo": ["hermanni"], "Trainers": ["red"]},
+    {"train": [""], "test tube": [""], "bus": [""]},
+    {"vehicles": ["train", "bus"], "tools": ["probe", "hammer"]},
+    {"part_3001": [""], "part_3002": [""]},
+    {"bricks": ["part_1", "part_2"], "plates": ["part_3"]},
+    {"train": ["steam", "ice"], "bus": ["red", "old"]},
+]
+
+
+@pytest.mark.parametrize("tree", [*PARTS, *NO_PARTS], ids=str)
+def test_parts_are_known_by_their_names_in_many_forms(tree):
+    found = parts_among([f"{outer}/{inner}".rstrip("/") for outer, inners in tree.items() for inner in inners])
+    likely = [outer for outer in tree if outer not in ("unlabeled", "cable")]
+    assert sorted(found) == (sorted(likely) if tree in PARTS else [])
+
+
+def test_what_machines_write_beside_images_is_no_image_and_is_named(folder):
+    before = list_folder(folder)
+    for place in (
+        *("class_0/@eaDir/0.png/SYNOPHOTO_THUMB_S.png", "class_1/@__thumb/s100.png", "class_2/Thumbs.db/0.png"),
+        *("__MACOSX/class_3/0.png", "$RECYCLE.BIN/0.png", "lost+found/7.png", "class_4/SYNOFILE_THUMB_M.png"),
+    ):
+        paint(folder / place, 1)
+    after = list_folder(folder)
+    assert (after.names, after.class_names) == (before.names, before.class_names)
+    assert after.left_out == (
+        "7 paths that a storage or a system writes beside images ($RECYCLE.BIN, __MACOSX, class_0/@eaDir, ...)",
+    )

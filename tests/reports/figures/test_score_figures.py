@@ -1,5 +1,6 @@
 """Figures of scores: intervals, curves, scores against a number, searches; and the look that all share."""
 
+import matplotlib as mpl
 import pandas as pd
 import pytest
 from matplotlib.container import ErrorbarContainer
@@ -164,3 +165,14 @@ def test_the_same_figure_gives_the_same_files_and_names_are_no_formulas():
     first, second = map(files_of, figures)
     assert first == second
     assert "<text" not in first["svg"], "letters are outlines, so no font is needed"
+
+
+def test_a_style_of_the_user_changes_no_figure():
+    plain = files_of(interval_plot({"A": method_runs(RUNS)}, "x"))
+    own = {
+        **{"text.usetex": True, "font.family": "monospace", "lines.markeredgewidth": 4, "errorbar.capsize": 9},
+        **{"axes.facecolor": "black", "lines.linestyle": "None", "savefig.bbox": "tight", "xtick.bottom": False},
+    }
+    with mpl.rc_context(own):
+        assert files_of(interval_plot({"A": method_runs(RUNS)}, "x")) == plain
+        assert mpl.rcParams["lines.markeredgewidth"] == 4, "the user's own figures keep the style"

@@ -4,6 +4,8 @@ import re
 import shutil
 from dataclasses import replace
 
+from PIL import Image
+
 from protocols.datasets.dataset_registry import DATASETS
 from protocols.datasets.published import Publication
 from tests.support import image_folders, published_layouts
@@ -54,7 +56,7 @@ def test_all_faults_of_a_folder_are_named_at_once(say, tmp_path):
     (root / "class_7" / "scan.heic").touch()
     (root / "split.csv").write_text("class,split\nclass_0,trian\n")
     shutil.copyfile(root / "class_0" / "0.png", root / "class_9" / "copy.png")
-    answer = say("data", "check", "folder", "--data", "mine", "--decode")
+    answer = say("data", "check", "folder", "--data", "mine")
     refused(answer, "class 'class_0' has the split 'trian'", "3 faults; the first: ")
     faults = [line for line in answer.out.splitlines() if line.startswith("  ")]
     assert len(faults) == 3
@@ -65,13 +67,33 @@ def test_all_faults_of_a_folder_are_named_at_once(say, tmp_path):
     equal = "(class_0/0.png = class_9/copy.png), 1 of them in training and in test"
     assert f"the data have 1 group of images that are equal but of several classes {equal}" in answer.out
     (root / "split.csv").unlink()
-    options = ["--decode", "--skip-broken-images", "--min-images", "2"]
+    options = ["--skip-broken-images", "--min-images", "2"]
     left = say("data", "check", "folder", "--data", "mine", *options).done()
     assert "folder: 51 images of 17 classes" in left.out
     assert "left out: 1 image that cannot be decoded (class_5/0.png)" in left.out
     assert "left out: 1 class with fewer than 2 images (class_2)" in left.out
     assert left.out.endswith("mine: usable\n")
     assert re.search(r"\nembedders that start at principal components can have \d+ dimensions at most\n", left.out)
+
+
+def test_every_file_is_opened_and_the_test_classes_are_named(say, tmp_path):
+    root = image_folders.make_folder(tmp_path / "mine", classes=16, per_class=3)
+    checked = say("data", "check", "folder", "--data", "mine").done()
+    assert "\n8 test classes chosen as the last half by name (class_2, class_3, class_4, ...)\n" in checked.out
+    Image.open(root / "class_0" / "0.png").resize((99, 99)).save(root / "class_0" / "0.jpg")
+    whole = (root / "class_0" / "0.jpg").read_bytes()
+    broken = {"empty.png": b"", "text.jpg": b"no image", "cut.jpg": whole[: len(whole) // 2]}
+    for name, content in broken.items():
+        (root / "class_1" / name).write_bytes(content)
+    answer = say("data", "check", "folder", "--data", "mine")
+    refused(answer, "3 faults; the first: ")
+    for name in broken:
+        assert re.search(rf"class_1/{re.escape(name)}: cannot be decoded", answer.out)
+    (root / "split.csv").write_text(
+        "class,split\n" + "".join(f"class_{n},{'train' if n > 3 else 'test'}\n" for n in range(16))
+    )
+    given = say("data", "check", "folder", "--data", "mine", "--skip-broken-images").done()
+    assert "\n4 test classes given by the split file (class_0, class_1, class_2, ...)\n" in given.out
 
 
 def test_check_of_other_datasets(say, tmp_path):
@@ -102,7 +124,8 @@ def test_features_are_checked_as_a_run_does_and_scored_as_they_are(say, tmp_path
     assert (checked.code, checked.err) == (0, "")
     assert "a run tests 8 classes (32 samples); a fold trains on 6 classes and validates on 2" in checked.out
     assert "\ncomparing 32 test rows with one another, which can take minutes\nthe features as given" in checked.out
-    assert "on 2, with 24 training samples at least\nembedders that start at principal" in checked.out
+    assert "on 2, with 24 training samples at least\n8 test classes chosen as the last half by number" in checked.out
+    assert "\nembedders that start at principal" in checked.out
     assert "components can have 12 dimensions at most" in checked.out
     assert "1 row of one value (row 3)" in checked.out
     given = re.search(r"have P@1 ([\d.]+) % and MAP@R ([\d.]+) % on these test classes", checked.out)

@@ -1,18 +1,22 @@
 """Exported models give the suite's embeddings, and one that does not is refused."""
 
+import struct
 import tomllib
 import warnings
+import zlib
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from PIL import Image
+from PIL import ExifTags, Image
 from torch import Tensor, nn
 
 from losses.plugin import Normalization
 from protocols.images.crops import evaluation_batch
 from protocols.images.packed_images import LabelledImages
-from protocols.images.packing import pack_files
+from protocols.images.packing import BrokenImageError, pack_files
 from protocols.metrics.retrieval import normalized
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel, trained_model
@@ -145,6 +149,63 @@ def test_the_written_preprocessing_is_that_of_the_suite(tmp_path, trained, image
     ours = evaluation_batch(LabelledImages(rows, rows, packed), rows, settings)
     found = torch.from_numpy(np.stack([names["preprocess"](Image.open(tmp_path / file)) for file in files]))
     assert torch.equal(found, ours)
+
+
+def odd_pictures(folder: Path) -> list[str]:
+    """Files with damaged tags, of every kind of transparency and colour, and with more than 8 bits of grey."""
+    random = np.random.default_rng(0)
+    rgba = Image.fromarray(random.integers(0, 256, (30, 44, 4), dtype=np.uint8))
+    rgb, grey, palette = rgba.convert("RGB"), rgba.convert("L"), rgba.convert("RGB").quantize(32)
+    turned = Image.Exif()
+    turned[ExifTags.Base.Orientation] = 6
+    pictures: list[tuple[str, Image.Image, dict[str, Any]]] = [
+        ("cut.jpg", rgb, {"exif": turned.tobytes()[:20]}),
+        ("garbage.jpg", rgb, {"exif": b"Exif\0\0" + random.bytes(99)}),
+        ("turned.webp", rgb, {"exif": turned.tobytes(), "lossless": True}),
+        ("turned.tif", rgb, {"exif": turned}),
+        ("clear_colour.png", rgb, {"transparency": rgb.getpixel((0, 0))}),
+        ("clear_shade.png", grey, {"transparency": grey.getpixel((0, 0))}),
+        ("clear_entry.png", palette, {"transparency": 3}),
+        ("clear_entries.png", palette, {"transparency": bytes(range(0, 256, 8))}),
+        ("clear.gif", palette, {"transparency": 3}),
+        ("grey_alpha.png", rgba.convert("LA"), {}),
+        ("opaque.png", rgb.convert("RGBA"), {}),
+        ("bits.png", grey.convert("1"), {}),
+        ("cmyk.jpg", rgb.convert("CMYK"), {}),
+        ("two.png", rgba, {"save_all": True, "append_images": [rgb.convert("RGBA")]}),
+        ("grey16.png", Image.fromarray(random.integers(0, 65536, (30, 44), dtype=np.uint16)), {}),
+        ("grey16.tif", Image.fromarray(random.integers(0, 65536, (30, 44), dtype=np.uint16)), {}),
+        ("numbers.tif", Image.fromarray(random.integers(0, 2**30, (30, 44), dtype=np.int32)), {}),
+        ("floats.tif", Image.fromarray(random.random((30, 44), dtype=np.float32)), {}),
+    ]
+    for name, picture, options in pictures:
+        picture.save(folder / name, **options)
+    raw = (folder / "opaque.png").read_bytes()
+    tag = b"eXIf\0\x08\0\x02\x01\x12\0\x03"
+    chunk = struct.pack(">I", len(tag) - 4) + tag + struct.pack(">I", zlib.crc32(tag))
+    (folder / "bad_tag.png").write_bytes(raw[:33] + chunk + raw[33:])
+    return [*(name for name, _, _ in pictures), "bad_tag.png"]
+
+
+@pytest.mark.filterwarnings("ignore")  # Pillow warns of damaged tags.
+@pytest.mark.parametrize("dataset", ["folder", "cub200"])
+def test_odd_pictures_become_the_same_pixels_or_are_refused_by_both(tmp_path, trained, dataset):
+    settings = ImageSettings(resize=20, crop=16)
+    exporting._write_preprocessing(changed_spec(trained[0], dataset=dataset, images=settings), tmp_path / "p.py")
+    exec((tmp_path / "p.py").read_text(), names := {})
+    refused, row = [], np.zeros(1, dtype=np.int64)
+    for number, file in enumerate(odd_pictures(tmp_path)):
+        packed = (tmp_path, [file], settings.resize, tmp_path / f"pack{number}")
+        with Image.open(tmp_path / file) as picture:
+            try:
+                images = LabelledImages(row, row, pack_files(*packed, as_mlrc=dataset == "cub200"))
+            except BrokenImageError:
+                refused.append(file)
+                with pytest.raises(ValueError, match="more than 8 bits of grey or other numbers"):
+                    names["preprocess"](picture)
+                continue
+            assert (names["preprocess"](picture) == evaluation_batch(images, row, settings)[0].numpy()).all(), file
+    assert refused == ["grey16.png", "grey16.tif", "numbers.tif", "floats.tif"]
 
 
 @pytest.mark.parametrize("error", [2 * TOLERANCE, float("nan")])

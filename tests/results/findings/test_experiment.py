@@ -197,6 +197,7 @@ OTHERS = {
     "pillow": ({"versions": {"torch": "2.13.0", "pillow": "9"}}, "different versions of pillow (9 and 13)"),
     "code": ({"commit": "1" * 40}, "2 commits of the code (0000000 and 1111111)"),
     "dirty": ({"tree_dirty": True}, "uncommitted changes"),
+    "unknown": ({"commit": "unknown", "tree_dirty": True}, "commit of some runs is unknown"),
 }
 HERE = {"versions": {"torch": "2.13.0", "pillow": "13"}}
 

@@ -104,6 +104,35 @@ def test_the_checkout_knows_its_commit_better_than_the_variable(elsewhere, monke
 
 
 @pytest.mark.parametrize(
+    "variables", [("GIT_DIR",), ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"), ("GIT_COMMON_DIR",)]
+)
+def test_the_repository_whose_hook_starts_the_suite_is_not_the_suites(
+    elsewhere, tmp_path_factory, monkeypatch, variables
+):
+    another = tmp_path_factory.mktemp("paper")
+    for folder in (elsewhere, another):
+        (folder / "a.txt").write_text(folder.name)
+        git(folder, "init", "-q")
+        git(folder, "add", ".")
+        git(folder, "commit", "-q", "-m", "first")
+    own = git(elsewhere, "rev-parse", "HEAD")
+    of_hook = {"GIT_WORK_TREE": another, "GIT_INDEX_FILE": another / ".git" / "index"}
+    for name in variables:
+        monkeypatch.setenv(name, str(of_hook.get(name, another / ".git")))
+    assert origin._commit() == (own, False)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
+def test_a_checkout_of_another_user_has_its_commit(elsewhere):
+    git(elsewhere, "init", "-q")
+    git(elsewhere, "commit", "-q", "--allow-empty", "-m", "first")
+    head = git(elsewhere, "rev-parse", "HEAD")
+    for path in (elsewhere, elsewhere / ".git"):
+        os.chown(path, 65534, 65534)
+    assert origin._commit() == (head, False)
+
+
+@pytest.mark.parametrize(
     ("text", "name"),
     [
         (

@@ -1,0 +1,82 @@
+"""What one look at each image of a listing finds: files that are no images, single colours, near copies."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from protocols.datasets.dataset import reads_as_mlrc
+from protocols.datasets.listing import ImageListing, named
+from protocols.images.packing import BrokenImageError, Progress, decoded, in_threads, is_constant
+
+_SIDE = 16
+"""Pictures are compared at this many pixels by as many."""
+
+_ALIKE = 0.98
+"""Correlation above which two pictures are one. Of 5,902 photographs of 100 bird species, one pair of a species is
+above it, and that is one photograph; of 4,840 handwritten characters none."""
+
+_ROWS = 2_000
+"""Pictures of a class that are compared with all others of it at a time."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What is found in one file.
+
+    Attributes:
+        fault: Why it cannot be decoded, in one line with the remedy; None for an image.
+        is_constant: Whether all pixels are equal.
+        small: The picture in small, uint8 (768,); empty where there is none to compare.
+    """
+
+    fault: str | None
+    is_constant: bool
+    small: NDArray[np.uint8]
+
+
+def looks_at(listing: ImageListing, progress: Progress) -> list[Look]:
+    """Decode every image of a listing, JPEG in small, which reads the whole file in a fraction of the time."""
+    as_mlrc, nothing = reads_as_mlrc(listing.name), np.empty(0, dtype=np.uint8)
+
+    def look(name: str) -> Look:
+        path = listing.root / name
+        try:
+            picture, _ = decoded(path, as_mlrc=as_mlrc, least=4 * _SIDE)
+            if is_constant(picture) and is_constant(decoded(path, as_mlrc=as_mlrc)[0]):
+                return Look(None, True, nothing)
+        except BrokenImageError as error:
+            return Look(str(error), False, nothing)
+        return Look(None, False, np.asarray(picture.resize((_SIDE, _SIDE), Image.Resampling.BOX)).ravel())
+
+    looks: list[Look] = []
+    for found in in_threads(look, listing.names):
+        looks.append(found)
+        progress(len(looks), len(listing.names))
+    return looks
+
+
+def near_copies(listing: ImageListing, looks: Sequence[Look]) -> str | None:
+    """Count and name images that show what another image of their class shows, such as its thumbnail."""
+    of_class: dict[int, list[int]] = defaultdict(list)
+    for row, label in enumerate(listing.labels.tolist()):
+        if len(looks[row].small):
+            of_class[label].append(row)
+    pairs = [pair for rows in of_class.values() for pair in _copies_among(rows, looks)]
+    names = [f"{listing.names[of]} ~ {listing.names[copy]}" for of, copy in pairs]
+    return named("image", names, "nearly equal to another of the same class") if pairs else None
+
+
+def _copies_among(rows: Sequence[int], looks: Sequence[Look]) -> Iterator[tuple[int, int]]:
+    """Yield the first image of each kind with each later one that is nearly equal to it."""
+    values = np.stack([looks[row].small for row in rows]).astype(np.float32)
+    values -= values.mean(axis=1, keepdims=True)
+    values /= np.maximum(np.linalg.norm(values, axis=1, keepdims=True), 1e-6)
+    for first in range(0, len(rows), _ROWS):
+        part = values[first : first + _ROWS] @ values.T
+        earliest = np.argmax(part > _ALIKE, axis=1)
+        for place in np.flatnonzero(earliest < first + np.arange(len(part))).tolist():
+            yield rows[int(earliest[place])], rows[first + place]

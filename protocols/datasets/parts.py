@@ -1,0 +1,82 @@
+"""Which folders are parts of one dataset, such as `train` and `test`, and no beginnings or ends of classes' names."""
+
+import os
+import re
+from collections.abc import Collection, Mapping, Sequence
+
+from protocols.datasets.listing import composed
+
+_MOST_PARTS = 4
+"""Folders that hold folders of the same names are parts of one dataset if they are so few."""
+
+_TRAINED = (
+    "train|training|trainings|trainval|trn|base|background|seen|known|support|learn|learning"
+    "|entrainement|entraînement|apprentissage|entrenamiento|treino|treinamento|addestramento|训练|訓練|学習"
+)
+_TESTED = (
+    "test|tests|testing|tst|teste|val|valid|validate|validation|validierung|validierungs|dev|eval|evaluation"
+    "|novel|unseen|unknown|query|queries|gallery|probe|holdout|heldout|prueba|pruebas|validacion|validación|validação"
+    "|validazione|测试|測試|验证|検証|テスト"
+)
+_NEUTRAL = "fold|split|subset|partition|part"
+_OF_DATA = (
+    "set|sets|data|dataset|image|images|img|imgs|pic|pics|picture|pictures|photo|photos|crop|crops|cropped|resized"
+    "|sample|samples|class|classes|jpg|jpeg|png|full|small|daten|datensatz|bild|bilder|集|数据|データ"
+)
+_KINDS = {
+    kind: re.compile(f"({words})({_OF_DATA})?")
+    for kind, words in (("train", _TRAINED), ("test", _TESTED), ("any", _NEUTRAL))
+}
+_BESIDE = re.compile(f"{_OF_DATA}|[a-z]")
+"""Words that stand beside that of a part."""
+
+
+def parts_among(class_names: Sequence[str]) -> dict[str, set[str]]:
+    """Return folders that look like parts of one dataset, with what each holds below it; none if no folders do.
+
+    They are those whose names say so (`training_set`, `val2018`, `images_background`), at any depth: all folders beside
+    one another, or some that train and some that test. So are few folders that hold classes of the same names.
+    """
+    shared = os.path.commonpath(class_names or [""])
+    beside: dict[str, dict[str, set[str]]] = {}
+    for name in class_names:
+        path = name.split("/")
+        for depth in range(len(path)):
+            outer = beside.setdefault("/".join(path[:depth]), {})
+            outer.setdefault("/".join(path[: depth + 1]), set()).add("/".join(path[depth + 1 :]))
+    for parent, folders in sorted(beside.items()):
+        if found := _by_name(folders, is_outermost=parent == shared):
+            return {outer: folders[outer] for outer in sorted(found)}
+    return {outer: beside[shared][outer] for outer in sorted(_by_content(beside.get(shared, {})))}
+
+
+def _by_name(folders: Mapping[str, set[str]], *, is_outermost: bool) -> Collection[str]:
+    # An outermost folder of images is a class of any name: `train` beside `bus`. In a class, `train` is no class.
+    kinds = {
+        outer: found
+        for outer, inner in folders.items()
+        if (inner != {""} or not is_outermost) and (found := _kinds_of(outer.rpartition("/")[2]))
+    }
+    are_all = len(kinds) == len(folders) > 1 and all(inner != {""} for inner in folders.values())
+    return kinds if are_all or {"train", "test"} <= set().union(*kinds.values()) else ()
+
+
+def _kinds_of(name: str) -> set[str]:
+    """Return which kinds of parts a folder's name says; none where another word is in it, as in `Val Thorens`."""
+    words = _words(name)
+    kinds = {kind for kind, known in _KINDS.items() if any(map(known.fullmatch, words))}
+    known = (*_KINDS.values(), _BESIDE)
+    return kinds if all(any(one.fullmatch(word) for one in known) for word in words) else set()
+
+
+def _words(name: str) -> list[str]:
+    """Return the words of a folder's name in small letters: `trainImages2018` has train and images."""
+    apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", composed(name))
+    return re.findall(r"[^\W\d_]+", apart.lower())
+
+
+def _by_content(folders: Mapping[str, set[str]]) -> Collection[str]:
+    held = {outer: inner for outer, inner in folders.items() if inner != {""}}
+    most = max(held.values(), key=len, default=set())
+    alike = len(held) <= _MOST_PARTS and all(2 * len(one & most) > len(one) for one in held.values())
+    return held if len(held) > 1 and alike else ()
