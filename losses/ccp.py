@@ -7,11 +7,10 @@ from typing import Any
 import torch
 from pytorch_metric_learning import losses as pml_losses
 from pytorch_metric_learning.distances import DotProductSimilarity, LpDistance
-from pytorch_metric_learning.losses.base_metric_loss_function import BaseMetricLossFunction
 from pytorch_metric_learning.reducers import AvgNonZeroReducer, MultipleReducers
 from torch import Tensor, nn
 
-from .base import FullPrecisionForward, already_reduced, checked_labels
+from .base import MetricLoss, already_reduced, checked_labels
 from .k_center import greedy_k_center
 from .pair_losses import COPY, BatchSumReducer, EuclideanDistance
 from .plugin import Clock, Needs, PluginWrapper, TrainingContext, require_references, warn_without_hooks
@@ -69,7 +68,7 @@ def _zero_beyond_margin(base_loss: Any) -> bool:
     reducer, distance = base_loss.reducer, base_loss.distance
     reducers = list(reducer.reducers.values()) if isinstance(reducer, MultipleReducers) else [reducer]
     known = (AvgNonZeroReducer, BatchSumReducer)
-    if base_loss.collect_stats or any(type(r) not in known for r in reducers):
+    if getattr(base_loss, "collect_stats", False) or any(type(r) not in known for r in reducers):
         return False
     if distance.p != 2 or distance.power != 1 or distance.normalize_embeddings:
         return False
@@ -104,7 +103,7 @@ def _triplet(margin: float = 0.0961) -> Any:
     return pml_losses.TripletMarginLoss(margin, distance=EuclideanDistance(normalize_embeddings=False))
 
 
-class CCPLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
+class CCPLoss(PluginWrapper, MetricLoss):
     """A pair loss between samples and K proxies per class, solved repeatedly with new proxies.
 
     With `ball(v) = v / max(1, |v|)`, raw embeddings e (B, d), proxies Q (K C, d; row k C + c is proxy k of class c)::

@@ -7,15 +7,13 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 import torch
-from pytorch_metric_learning.losses.base_metric_loss_function import BaseMetricLossFunction
-from pytorch_metric_learning.utils import common_functions as c_f
-from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
 from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional
 
-from .base import FullPrecisionForward, already_reduced, checked_labels, require_one_of
+from .base import MetricLoss, already_reduced, checked_labels, require_one_of
 from .coupling_flow import Condition, CouplingFlow
+from .mined import weights_of
 from .plugin import Clock, Needs, PluginWrapper, TrainingPlugin, require_proxies
 from .proxy_anchor import ProxyAnchorLoss
 from .proxy_nca import ProxyNCALoss
@@ -30,10 +28,10 @@ SelfRegularization = Literal["generate", "reverse_match", "generate_and_match"]
 _PRESETS: Mapping[str, tuple[int, int, int]] = MappingProxyType({"paper": (8, 3, 128), "code": (5, 8, 128)})
 
 # The proxies of NIR start from N(0, 1) / 8; those of plain Proxy-Anchor do not.
-_EIGHTH = c_f.TorchInitWrapper(nn.init.normal_, std=0.125)
+_EIGHTH = partial(nn.init.normal_, std=0.125)
 
 
-class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
+class NIRLoss(PluginWrapper, MetricLoss):
     """A proxy loss plus the likelihood of the samples under a flow conditioned on their proxy.
 
     With unit embeddings x (B, d), unit proxies p (C, d) and the flow f (`CouplingFlow`)::
@@ -149,7 +147,7 @@ class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         labels = checked_labels(embeddings, labels, embedding_size=self.embedding_size)
         terms = {"base_loss": self.omega * self.base_loss(embeddings, labels, indices_tuple)}
         condition = self.condition(embeddings, labels)
-        weights = lmu.convert_to_weights(indices_tuple, labels, dtype=torch.float64)
+        weights = weights_of(indices_tuple, labels, torch.float64)
         terms["nir_loss"] = (weights * self._spread(self.nll(embeddings, condition))).mean()
         if self.self_regularization:
             terms["self_loss"] = self.omega * self._self_loss(condition, labels)

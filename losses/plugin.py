@@ -13,7 +13,6 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Self
 
 import torch
-from pytorch_metric_learning.losses import CrossBatchMemory
 from torch import Tensor, nn
 
 
@@ -152,15 +151,22 @@ class TrainingPlugin:
         """Called after each validation with its scores (`map_at_r`, `precision_at_1`, ...); larger is better."""
 
 
+_WITH_REFERENCES = {
+    *("AngularLoss", "CircleLoss", "ContrastiveLoss", "CosineContrastiveLoss", "GeneralizedLiftedStructureLoss"),
+    *("IntraPairVarianceLoss", "MarginLoss", "MultiSimilarityLoss", "NCALoss", "NTXentLoss", "SupConLoss"),
+    *("SignalToNoiseRatioContrastiveLoss", "TripletMarginLoss", "TupletMarginLoss"),
+}
+"""Losses that compare a batch with other rows: those that `CrossBatchMemory` of version 2.9 takes without lifted
+structure, which compares the wrong ones, and ours."""
+
+
 def require_references(wrapper: type, base_loss: nn.Module) -> None:
     """Raise ValueError for a loss of pytorch-metric-learning or of this package that has no use for `ref_emb`.
 
-    The library names those that have; two that it allows compare the wrong rows. Losses of others are taken as they
-    are.
+    A triplet loss with `swap` compares the wrong rows in version 2.9. Losses of others are taken as they are.
     """
     name, package = type(base_loss).__name__, type(base_loss).__module__.partition(".")[0]
-    pair_losses = {"CosineContrastiveLoss", *CrossBatchMemory.supported_losses()} - {"LiftedStructureLoss"}
-    known = name in pair_losses and not getattr(base_loss, "swap", False)
+    known = name in _WITH_REFERENCES and not getattr(base_loss, "swap", False)
     if package in ("pytorch_metric_learning", __package__) and not known:
         raise ValueError(
             f"{wrapper.__name__} cannot wrap {name} as it is set, which does not compare a batch with other "
