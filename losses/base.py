@@ -73,7 +73,8 @@ class MetricLoss(BridgedLoss):
         if ref_emb is not None:
             ref_emb, ref_labels = _fitting(ref_emb, ref_labels, device)
         with without_autocast(embeddings):
-            return super().forward(embeddings, labels, indices_tuple, ref_emb, ref_labels)
+            value = super().forward(embeddings, labels, indices_tuple, ref_emb, ref_labels)
+        return value.to(embeddings.dtype) if isinstance(value, Tensor) else value
 
 
 def _fitting(embeddings: Tensor, labels: Tensor | None, device: torch.device) -> tuple[Tensor, Tensor | None]:

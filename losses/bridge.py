@@ -29,8 +29,7 @@ def term(values: Tensor | int, indices: Any = None, kind: str = "already_reduced
     Args:
         values: the losses (n,), or a number as a tensor; 0, for nothing, is for version 2.9 alone.
         indices: what each of them belongs to: rows (n,), or a pair of rows; None, the default, for a number.
-        kind: how version 2.9 calls this: `element`, `pos_pair`, `neg_pair` or, the default, `already_reduced`. Version 3
-            reads it off the indices.
+        kind: version 2.9's word for that: `element`, `pos_pair`, `neg_pair` or, the default, `already_reduced`.
         **more: `divisor`, for the library's `DivisorReducer`.
     """
     named = {} if THREE else {"reduction_type": kind}

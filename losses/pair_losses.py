@@ -251,7 +251,7 @@ class MultiSimilarityMiner(pml_miners.MultiSimilarityMiner):
         """PML's hook: anchors and positives, anchors and negatives."""
         similarity = self.distance(embeddings, ref_emb)
         alone = ref_emb is None or ref_emb is embeddings  # Version 3 has None.
-        same = labels.unsqueeze(1) == (labels if alone else ref_labels)
+        same: Tensor = labels.unsqueeze(1).eq(labels if alone else ref_labels)  # type: ignore[arg-type]
         itself = len(labels) if alone else 0
         if same.sum() == itself or same.all():
             nothing = labels.new_zeros(0)

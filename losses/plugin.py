@@ -182,7 +182,7 @@ def require_proxies(wrapper: type, base_loss: nn.Module, embedding_size: int) ->
     if shape != expected:
         raise ValueError(
             f"{wrapper.__name__} needs a base loss with one proxy per class, {expected}; {type(base_loss).__name__} "
-            f"has {shape or 'none'}: use one such as ProxyAnchorLoss"
+            f"has {shape or 'none'}: use one such as {__package__}.ProxyAnchorLoss"
         )
 
 
