@@ -48,6 +48,14 @@ class MetricLoss(BridgedLoss):
     takes_references = False
     """Whether the loss compares a batch with other rows, `ref_emb`."""
 
+    @property
+    def learns(self) -> bool:
+        """Whether queues, counters and statistics move: in training mode, and not under `torch.no_grad`.
+
+        So a validation that forgets `loss.eval()` changes nothing.
+        """
+        return bool(self.training) and torch.is_grad_enabled()
+
     def forward(
         self,
         embeddings: Tensor,

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from .base import MetricLoss, already_reduced, checked_labels
 from .k_center import greedy_k_center
 from .pair_losses import COPY, BatchSumReducer, EuclideanDistance
-from .plugin import Clock, Needs, PluginWrapper, TrainingContext, require_references, warn_without_hooks
+from .plugin import Clock, Needs, PluginWrapper, ScaleCheck, TrainingContext, require_references, warn_without_hooks
 
 _RISE = 1e-5  # a validation score must rise by more than this, as in the authors' code
 _SLACK = 0.01  # far above the rounding error of a distance; a proxy too many changes nothing
@@ -197,8 +197,11 @@ class CCPLoss(PluginWrapper, MetricLoss):
         if self.training and self._context is None and not self.started:
             warn_without_hooks(self, "random proxies, and no further problems")
         samples = ball(embeddings)
+        proxy_loss = self._proxy_loss(samples, labels)
+        if self._scale_check is not None:
+            self._scale_check.watch(proxy_loss)
         return already_reduced(
-            proxy_loss=self._proxy_loss(samples, labels),
+            proxy_loss=proxy_loss,
             sample_loss=self.w_sample * self.base_loss(samples, labels, indices_tuple),
         )
 
@@ -217,6 +220,7 @@ class CCPLoss(PluginWrapper, MetricLoss):
     def bind(self, context: TrainingContext) -> None:
         """Pick the first proxies, far from the origin. A loss with loaded state keeps it and only takes the trunk."""
         super().bind(context)
+        self._scale_check = ScaleCheck(self.proxies)
         if self.started:
             return
         self.best_weights = _in_one_vector(context.trunk_parameters)
@@ -226,6 +230,8 @@ class CCPLoss(PluginWrapper, MetricLoss):
 
     def on_gradients(self, clock: Clock) -> bool:
         """Add the gradient of `lam / 2 |theta - theta_prev|^2` to that of the trunk."""
+        if self._scale_check is not None:
+            self._scale_check(type(self).__name__)
         strength = self.strength()
         if strength > 0 and self._context:
             trunk = self._context.trunk_parameters

@@ -142,8 +142,11 @@ class _HypergraphNetwork(nn.Module):
 
     def _normalised(self, rows: Tensor) -> Tensor:
         norm = self.norm
-        if len(rows) > 1:
+        if len(rows) > 1 and (torch.is_grad_enabled() or not self.training):
             normalised: Tensor = norm(rows)
             return normalised
-        # One sample has no variance, and torch refuses it.
-        return functional.batch_norm(rows, norm.running_mean, norm.running_var, norm.weight, norm.bias, eps=norm.eps)
+        # One sample has no variance, and torch refuses it. In training mode without gradients the running statistics,
+        # which a validation must not move, are left out.
+        of_batch = len(rows) > 1
+        running = (None, None) if of_batch else (norm.running_mean, norm.running_var)
+        return functional.batch_norm(rows, *running, norm.weight, norm.bias, training=of_batch, eps=norm.eps)

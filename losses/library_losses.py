@@ -424,7 +424,7 @@ class P2SGradLoss(MetricLoss):
         counted = embeddings.square().sum(1) > 0
         if not counted.any():
             return self.nothing()
-        if self.training and torch.is_grad_enabled():
+        if self.learns:
             self._to_length_one()
         rows, weight = embeddings[counted], self.weight.to(embeddings.dtype)
         cosines = (rows.mm(weight) / rows.pow(2).sum(1, keepdim=True).pow(0.5)).clamp(-1, 1)

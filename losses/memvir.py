@@ -99,7 +99,7 @@ class MemVirLoss(PluginWrapper, MetricLoss):
         unit = functional.normalize(embeddings, dim=1)
         slots = self._past_slots() if self.training else []
         value = self._with_virtual_classes(unit, labels, slots) if slots else self.base_loss(unit, labels)
-        if self.training and self.collects:
+        if self.learns and self.collects:
             self._store(unit.detach(), labels)
         return already_reduced(loss=value)
 

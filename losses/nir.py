@@ -14,7 +14,7 @@ from torch.nn import functional
 from .base import MetricLoss, already_reduced, checked_labels, require_one_of
 from .coupling_flow import Condition, CouplingFlow
 from .mined import weights_of
-from .plugin import Clock, Needs, PluginWrapper, TrainingPlugin, require_proxies
+from .plugin import Clock, Needs, PluginWrapper, ScaleCheck, TrainingContext, TrainingPlugin, require_proxies
 from .proxy_anchor import ProxyAnchorLoss
 from .proxy_nca import ProxyNCALoss
 from .soft_triple import SoftTripleLoss
@@ -137,8 +137,15 @@ class NIRLoss(PluginWrapper, MetricLoss):
             return [*self.base_loss.param_groups(lr, 0.0), flow]
         return [{"params": list(self.base_loss.parameters()), "lr": lr, "weight_decay": 0.0}, flow]
 
+    def bind(self, context: TrainingContext) -> None:
+        """Take the trunk, whose gradients are looked at too."""
+        super().bind(context)
+        self._scale_check = ScaleCheck(next(self.flow.parameters()))
+
     def on_gradients(self, clock: Clock) -> bool:
         """False if a gradient of loss or trunk is not finite, as the authors' gradient scaler skips such steps."""
+        if self._scale_check is not None:
+            self._scale_check(type(self).__name__)
         trunk = self._context.trunk_parameters if self._context else ()
         return super().on_gradients(clock) and _are_finite([*self.parameters(), *trunk])
 
@@ -146,6 +153,8 @@ class NIRLoss(PluginWrapper, MetricLoss):
         """PML's hook: sub-losses `base_loss` (times omega), `nir_loss` and `self_loss`, all already reduced."""
         labels = checked_labels(embeddings, labels, embedding_size=self.embedding_size)
         terms = {"base_loss": self.omega * self.base_loss(embeddings, labels, indices_tuple)}
+        if self._scale_check is not None:
+            self._scale_check.watch(terms["base_loss"])
         condition = self.condition(embeddings, labels)
         weights = weights_of(indices_tuple, labels, torch.float64)
         terms["nir_loss"] = (weights * self._spread(self.nll(embeddings, condition))).mean()

@@ -100,6 +100,52 @@ def _unbound() -> None:
     """What copies and pickles of a context are."""
 
 
+class ScaleCheck:
+    """Refuses gradients that a `GradScaler` has multiplied and not yet divided, in the first step of a training.
+
+    A copied or unpickled loss holds None in its place.
+
+    Args:
+        parameter: one of the loss, whose gradient shows whether somebody divided it after the backward pass.
+    """
+
+    def __init__(self, parameter: nn.Parameter) -> None:
+        self._parameter, self._factor, self._gradient = parameter, 1.0, parameter.new_zeros(0)
+        self._handle: Any = parameter.register_hook(self._keep_gradient)
+
+    def __reduce__(self) -> tuple[Callable[[], None], tuple[()]]:
+        return _unbound, ()
+
+    def _keep_gradient(self, gradient: Tensor) -> None:
+        self._gradient = gradient.detach().clone()
+
+    def _keep_factor(self, gradient: Tensor) -> None:
+        self._factor = float(gradient)
+
+    def watch(self, value: Tensor) -> None:
+        """Take a term of the loss. Its gradient is what the loss is multiplied by."""
+        if self._handle is not None and value.requires_grad:
+            value.register_hook(self._keep_factor)
+
+    def __call__(self, name: str) -> None:
+        """Raise ValueError if the gradients of the loss `name` are scaled; called before it acts on them."""
+        now, before = self._parameter.grad, self._gradient
+        tell = before.isfinite() & (before != 0)  # Divided, the others are what they were.
+        if self._handle is None or now is None or not tell.any():
+            return
+        self._handle.remove()
+        self._handle = None
+        if self._factor >= _SMALLEST_SCALE and torch.equal(now[tell], before[tell]):
+            raise ValueError(
+                f"the gradients are multiplied by {self._factor:g}, as by a GradScaler, and {name} acts on them: call "
+                "scaler.unscale_(optimizer) before the hook on_gradients, that is, before schedule.gradients_ready()"
+            )
+
+
+_SMALLEST_SCALE = 1024.0
+"""Nobody weighs a loss by so much; a scaler begins with 65,536."""
+
+
 def warn_without_hooks(loss: nn.Module, missing: str) -> None:
     """Warn that nobody calls the hooks of a loss, and what it lacks therefore."""
     warnings.warn(
@@ -121,6 +167,7 @@ class TrainingPlugin:
     needs = Needs()
 
     _context: TrainingContext | None = None
+    _scale_check: ScaleCheck | None = None
 
     def param_groups(self, lr: float, weight_decay: float) -> list[dict[str, Any]]:
         """Optimizer groups of the parameters of this loss, as `torch.optim` takes them.

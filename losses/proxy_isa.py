@@ -197,7 +197,7 @@ class ProxyISALoss(ProxyAnchorLoss):
         mined = mined_offset(indices_tuple, labels, similarity.dtype)
         pull = self.alpha * weights * (self.margin - similarity) + mined
         push = self.alpha * weights * (self.margin + similarity) + mined
-        if self.training and torch.is_grad_enabled():
+        if self.learns:
             self._observe(embeddings, similarity, labels, own_class, status)
         return {
             "pos_loss": of_classes(log_one_plus_sum(pull, own_class), _mean_weights(weights, own_class)),

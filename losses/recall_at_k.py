@@ -78,7 +78,7 @@ class RecallAtKLoss(ByCosine, TrainingPlugin):
         labels = checked_labels(embeddings, labels)
         refuse_mined(indices_tuple)
         rows, sources = self.distance.maybe_normalize(embeddings), torch.arange(len(labels), device=labels.device)
-        if self.simix and self.training:
+        if self.simix and self.learns:
             rows, sources = self.with_mixtures(rows, labels)
         queries, losses = self.losses_of_queries(rows, labels[sources], len(labels))
         if not len(queries):
@@ -124,7 +124,8 @@ class RecallAtKLoss(ByCosine, TrainingPlugin):
         first, second = (labels.unsqueeze(1) == labels).triu(1).nonzero().unbind(1)
         if shares is None:
             generator = self._context.generator if self._context else None
-            shares = torch.rand(len(first), generator=generator).to(rows.device, non_blocking=True)
+            # On the CPU, whatever torch's default device, as its generator is.
+            shares = torch.rand(len(first), generator=generator, device="cpu").to(rows.device, non_blocking=True)
         weights = shares.to(rows.dtype).unsqueeze(1)
         mixed = weights * rows[first] + (1 - weights) * rows[second]
         return torch.cat([rows, mixed]), torch.cat([torch.arange(len(rows), device=rows.device), first])

@@ -132,4 +132,4 @@ class RoadmapLoss(ByCosine, TrainingPlugin):
     def _offset(self) -> float:
         if self.offset is not None or self.delta is None:
             return self.offset or 0.0
-        return float(torch.tensor(self.delta / self.tau, dtype=torch.float64).sigmoid()) + self.start
+        return float(torch.tensor(self.delta / self.tau, dtype=torch.float64, device="cpu").sigmoid()) + self.start

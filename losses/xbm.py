@@ -93,8 +93,8 @@ class XBMLoss(PluginWrapper, MetricLoss):
 
     def _memory_loss(self, unit: Tensor, labels: Tensor) -> Tensor:
         active = bool(self.iteration >= self.start_iteration)
-        own_slots = self.queue.push(unit.detach(), labels) if self.training and active else None
-        if self.training:
+        own_slots = self.queue.push(unit.detach(), labels) if self.learns and active else None
+        if self.learns:
             self.iteration += 1
         if not active or not self.queue.filled:
             return unit.new_zeros(())

@@ -67,6 +67,25 @@ def test_evaluation_mode_changes_nothing(case):
 
 
 @cases()
+def test_a_batch_without_gradients_changes_nothing_in_training_mode(case):
+    """A validation that forgets `loss.eval()`."""
+    loss = made(case)
+    before = copy.deepcopy(loss)
+    with torch.no_grad():
+        loss(*batch())
+    assert_same_state(loss, before)
+
+
+@cases()
+def test_another_default_device_is_that_of_new_losses_only(case):
+    loss, (embeddings, labels) = made(case), batch()
+    expected = value_of(loss, embeddings, labels)
+    with torch.device("meta"):
+        assert {tensor.device.type for tensor in case.make(C, D).state_dict().values()} <= {"meta"}
+        assert torch.equal(loss(embeddings, labels), expected)
+
+
+@cases()
 def test_the_dtype_of_a_loss_can_be_changed(case):
     loss = made(case)
     kept = {key: value.dtype for key, value in loss.state_dict().items() if not value.is_floating_point()}
