@@ -9,7 +9,7 @@ PIP := $(RUN) -m pip --disable-pip-version-check install
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: quickstart example test tests test-fast test-long test-late test-cluster test-statistics test-faults check docs diagrams bench-gpu calibrate mutants durations clean
+.PHONY: quickstart example test tests test-fast test-long test-late test-cluster test-statistics test-faults test-losses test-standin check docs diagrams bench-gpu calibrate mutants durations clean
 
 quickstart: $(VENV)/runtime.stamp
 	$(RUN) -m reproduce run quickstart $(ARGS)
@@ -35,6 +35,15 @@ tests: $(VENV)/dev.stamp
 
 test-fast: $(VENV)/dev.stamp
 	$(PYTEST) -m "not slow and not long and not faults and not cluster and not late" $(ARGS)
+
+# The losses with the pytorch-metric-learning that is installed, whichever version: run it first under a new one. Installs nothing.
+LOSS_TESTS := tests/losses tests/protocols/training/test_library_versions.py
+test-losses:
+	$(or $(wildcard $(RUN)),$(PYTHON)) -m pytest $(LOSS_TESTS) $(ARGS)
+
+# The same with our stand-in for its version 3. CI runs it after `make test`.
+test-standin: $(VENV)/dev.stamp
+	PYTHONPATH=tests/standin $(PYTEST) $(LOSS_TESTS) $(ARGS)
 
 # Kills, and audits of every shipped file. CI runs it after `make test`.
 test-late: $(VENV)/dev.stamp

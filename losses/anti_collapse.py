@@ -4,14 +4,12 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 import torch
-from pytorch_metric_learning.losses.base_metric_loss_function import BaseMetricLossFunction
-from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor, nn
 from torch.nn.functional import normalize, one_hot
 
-from .base import FullPrecisionForward, already_reduced, checked_labels, of_classes, require_one_of
+from .base import MetricLoss, already_reduced, checked_labels, log_one_plus_sum, of_classes, require_one_of
 from .plugin import PluginWrapper, require_proxies
-from .proxy_anchor import ProxyAnchorLoss, log_one_plus_sum
+from .proxy_anchor import ProxyAnchorLoss
 
 AntiCollapseForm = Literal["batch_proxy", "all_proxy", "pair"]
 RateRatio = Literal["code", "textbook"]
@@ -53,9 +51,9 @@ class SampleAnchorLoss(ProxyAnchorLoss):
         self.neg_margin = margin if neg_margin is None else neg_margin
         self.neg_alpha = alpha if neg_alpha is None else neg_alpha
 
-    def get_default_weight_init_func(self) -> c_f.TorchInitWrapper:
-        """Normal with standard deviation 1/8."""
-        return c_f.TorchInitWrapper(nn.init.normal_, std=0.125)
+    def default_weight_init(self, weight: Tensor) -> None:
+        """Start the proxies in place: normal with standard deviation 1/8."""
+        nn.init.normal_(weight, std=0.125)
 
     def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: the sub-losses (C,) for embeddings (B, d) and labels (B,)."""
@@ -68,7 +66,7 @@ class SampleAnchorLoss(ProxyAnchorLoss):
         return terms
 
 
-class AntiCollapseLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
+class AntiCollapseLoss(PluginWrapper, MetricLoss):
     """A base loss plus a term that falls with the coding rate of proxies or embeddings.
 
     With a matrix Z of n rows in d dimensions and the factor a::

@@ -7,14 +7,13 @@ from typing import Any
 import torch
 from pytorch_metric_learning import losses as pml_losses
 from pytorch_metric_learning.distances import DotProductSimilarity, LpDistance
-from pytorch_metric_learning.losses.base_metric_loss_function import BaseMetricLossFunction
 from pytorch_metric_learning.reducers import AvgNonZeroReducer, MultipleReducers
 from torch import Tensor, nn
 
-from .base import FullPrecisionForward, already_reduced, checked_labels
+from .base import MetricLoss, already_reduced, checked_labels
 from .k_center import greedy_k_center
 from .pair_losses import COPY, BatchSumReducer, EuclideanDistance
-from .plugin import Clock, Needs, PluginWrapper, TrainingContext, require_references, warn_without_hooks
+from .plugin import Clock, Needs, PluginWrapper, ScaleCheck, TrainingContext, require_references, warn_without_hooks
 
 _RISE = 1e-5  # a validation score must rise by more than this, as in the authors' code
 _SLACK = 0.01  # far above the rounding error of a distance; a proxy too many changes nothing
@@ -69,7 +68,7 @@ def _zero_beyond_margin(base_loss: Any) -> bool:
     reducer, distance = base_loss.reducer, base_loss.distance
     reducers = list(reducer.reducers.values()) if isinstance(reducer, MultipleReducers) else [reducer]
     known = (AvgNonZeroReducer, BatchSumReducer)
-    if base_loss.collect_stats or any(type(r) not in known for r in reducers):
+    if getattr(base_loss, "collect_stats", False) or any(type(r) not in known for r in reducers):
         return False
     if distance.p != 2 or distance.power != 1 or distance.normalize_embeddings:
         return False
@@ -104,7 +103,7 @@ def _triplet(margin: float = 0.0961) -> Any:
     return pml_losses.TripletMarginLoss(margin, distance=EuclideanDistance(normalize_embeddings=False))
 
 
-class CCPLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
+class CCPLoss(PluginWrapper, MetricLoss):
     """A pair loss between samples and K proxies per class, solved repeatedly with new proxies.
 
     With `ball(v) = v / max(1, |v|)`, raw embeddings e (B, d), proxies Q (K C, d; row k C + c is proxy k of class c)::
@@ -198,8 +197,11 @@ class CCPLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         if self.training and self._context is None and not self.started:
             warn_without_hooks(self, "random proxies, and no further problems")
         samples = ball(embeddings)
+        proxy_loss = self._proxy_loss(samples, labels)
+        if self._scale_check is not None:
+            self._scale_check.watch(proxy_loss)
         return already_reduced(
-            proxy_loss=self._proxy_loss(samples, labels),
+            proxy_loss=proxy_loss,
             sample_loss=self.w_sample * self.base_loss(samples, labels, indices_tuple),
         )
 
@@ -218,6 +220,7 @@ class CCPLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
     def bind(self, context: TrainingContext) -> None:
         """Pick the first proxies, far from the origin. A loss with loaded state keeps it and only takes the trunk."""
         super().bind(context)
+        self._scale_check = ScaleCheck(self.proxies)
         if self.started:
             return
         self.best_weights = _in_one_vector(context.trunk_parameters)
@@ -227,6 +230,8 @@ class CCPLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
 
     def on_gradients(self, clock: Clock) -> bool:
         """Add the gradient of `lam / 2 |theta - theta_prev|^2` to that of the trunk."""
+        if self._scale_check is not None:
+            self._scale_check(type(self).__name__)
         strength = self.strength()
         if strength > 0 and self._context:
             trunk = self._context.trunk_parameters

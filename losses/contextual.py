@@ -3,12 +3,11 @@
 from typing import Any
 
 import torch
-from pytorch_metric_learning.losses.base_metric_loss_function import BaseMetricLossFunction
-from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from .base import ByCosine, already_reduced, checked_labels, elements, require_similarity
+from .mined import refuse_mined
 from .pair_losses import mean_margin_violations
 from .plugin import TrainingPlugin
 
@@ -16,7 +15,7 @@ _SLOPE = 10.0
 """Of the steps, for the gradient: the authors' value."""
 
 
-class ContextualLoss(ByCosine, TrainingPlugin, BaseMetricLossFunction):
+class ContextualLoss(ByCosine, TrainingPlugin):
     """Rows are alike in context if they share neighbours and their close neighbours share them too.
 
     With s_ij the cosine, `d_ij = max(0, 2 - 2 s_ij)` and v_r(i) the r-th smallest of row i of d, of which the first is
@@ -72,8 +71,6 @@ class ContextualLoss(ByCosine, TrainingPlugin, BaseMetricLossFunction):
 
     sub_losses = ("context_loss", "contrastive_loss", "reg_loss")
 
-    distance: Any
-
     def __init__(
         self,
         k: int = 4,
@@ -108,7 +105,7 @@ class ContextualLoss(ByCosine, TrainingPlugin, BaseMetricLossFunction):
     def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: the weighted sub-losses `context_loss` (B,), `contrastive_loss` and `reg_loss`."""
         labels = checked_labels(embeddings, labels, embedding_size=self.embedding_size)
-        c_f.indices_tuple_not_supported(indices_tuple)
+        refuse_mined(indices_tuple)
         rows = embeddings
         if self.head is not None:
             rows = normalize(embeddings, dim=1) @ self.head.weight.to(embeddings.dtype).T

@@ -170,7 +170,7 @@ class CouplingFlow(nn.Module):
                 depth,
                 width,
                 clamp,
-                torch.from_numpy(np.random.RandomState(k).permutation(dim)),
+                torch.tensor(np.random.RandomState(k).permutation(dim)),
             )
             for k in range(n_blocks)
         )

@@ -3,12 +3,10 @@
 from typing import Any
 
 import torch
-from pytorch_metric_learning.distances import CosineSimilarity
-from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor, nn
 from torch.nn import functional
 
-from .base import ProxyLoss, at_least_float32, checked_labels, of_samples
+from .base import ProxyLoss, at_least_float32, checked_labels, of_samples, require_cosine
 from .plugin import Needs
 
 
@@ -77,7 +75,7 @@ class HISTLoss(ProxyLoss):
         **kwargs: Any,
     ) -> None:
         super().__init__(num_classes, embedding_size, **kwargs)
-        c_f.assert_distance_type(self, CosineSimilarity)
+        require_cosine(self)
         if min(tau, alpha, hidden) <= 0:
             raise ValueError(f"tau, alpha and hidden must be positive, got {tau}, {alpha} and {hidden}")
         self.tau, self.alpha, self.lam, self.network_lr_factor = tau, alpha, lam, network_lr_factor
@@ -144,8 +142,11 @@ class _HypergraphNetwork(nn.Module):
 
     def _normalised(self, rows: Tensor) -> Tensor:
         norm = self.norm
-        if len(rows) > 1:
+        if len(rows) > 1 and (torch.is_grad_enabled() or not self.training):
             normalised: Tensor = norm(rows)
             return normalised
-        # One sample has no variance, and torch refuses it.
-        return functional.batch_norm(rows, norm.running_mean, norm.running_var, norm.weight, norm.bias, eps=norm.eps)
+        # One sample has no variance, and torch refuses it. In training mode without gradients the running statistics,
+        # which a validation must not move, are left out.
+        of_batch = len(rows) > 1
+        running = (None, None) if of_batch else (norm.running_mean, norm.running_var)
+        return functional.batch_norm(rows, *running, norm.weight, norm.bias, training=of_batch, eps=norm.eps)

@@ -3,11 +3,11 @@
 from typing import Any, Literal
 
 import torch
-from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
 from .base import ProxyLoss, already_reduced, checked_labels, of_samples, require_one_of
+from .mined import refuse_mined
 
 Averaging = Literal["samples", "classes"]
 
@@ -25,9 +25,9 @@ class _MeanField(ProxyLoss):
         if power < 1 or reg_weight < 0:
             raise ValueError(f"power must be at least 1 and reg_weight at least 0, got {power} and {reg_weight}")
 
-    def get_default_weight_init_func(self) -> c_f.TorchInitWrapper:
-        """Normal with variance 1."""
-        return c_f.TorchInitWrapper(nn.init.normal_)
+    def default_weight_init(self, weight: Tensor) -> None:
+        """Start the mean fields in place: normal with variance 1."""
+        nn.init.normal_(weight)
 
     def repulsion(self, similarity: Tensor) -> Tensor:
         """What two mean fields of this similarity add to the regulariser before the power, elementwise."""
@@ -164,7 +164,7 @@ class MeanFieldClassWiseMultiSimilarityLoss(_MeanField):
     def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: the sub-losses `pos_loss` and `neg_loss` and the regulariser, already reduced."""
         labels = checked_labels(embeddings, labels, self.num_classes, self.embedding_size)
-        c_f.indices_tuple_not_supported(indices_tuple)
+        refuse_mined(indices_tuple)
         similarity = self.get_logits(embeddings)
         classes, codes = labels.unique(return_inverse=True)
         own = similarity.gather(1, labels.unsqueeze(1))

@@ -5,19 +5,18 @@ from types import MappingProxyType
 from typing import Any
 
 import torch
-from pytorch_metric_learning.losses.base_metric_loss_function import BaseMetricLossFunction
-from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional
 
-from .base import FullPrecisionForward, already_reduced, checked_labels
+from .base import MetricLoss, already_reduced, checked_labels
+from .mined import refuse_mined
 from .plugin import Clock, PluginWrapper, require_proxies
 from .proxy_anchor import ProxyAnchorLoss
 from .proxy_nca import ProxyNCALoss
 
 
-class MemVirLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
+class MemVirLoss(PluginWrapper, MetricLoss):
     """A proxy loss over the classes of now and over those of up to N earlier steps, the virtual classes.
 
     With unit embeddings x_t (B, d), labels y_t and proxies P_t (C, d) of step t, and the steps
@@ -94,13 +93,13 @@ class MemVirLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
     def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: the sub-loss `loss`, already reduced by the base loss."""
         labels = checked_labels(embeddings, labels, self.num_classes, self.embedding_size)
-        c_f.indices_tuple_not_supported(indices_tuple)
+        refuse_mined(indices_tuple)
         if len(labels) > self.batch_size:
             raise ValueError(f"a batch of {len(labels)} is larger than the batch_size {self.batch_size} of MemVirLoss")
         unit = functional.normalize(embeddings, dim=1)
         slots = self._past_slots() if self.training else []
         value = self._with_virtual_classes(unit, labels, slots) if slots else self.base_loss(unit, labels)
-        if self.training and self.collects:
+        if self.learns and self.collects:
             self._store(unit.detach(), labels)
         return already_reduced(loss=value)
 

@@ -4,11 +4,11 @@ from typing import Any, Literal
 
 import torch
 from pytorch_metric_learning.reducers import DivisorReducer
-from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
 from torch import Tensor
 from torch.nn.functional import one_hot
 
 from .base import ProxyLoss, checked_labels, of_classes, of_samples, require_one_of
+from .mined import weights_of
 
 Negatives = Literal["images", "proxies", "both"]
 
@@ -116,9 +116,9 @@ class NONLLoss(_OfOwnProxy):
             sums, there = [*sums, masked.logsumexp(1)], [*there, others.any(1)]
         counted = torch.stack(there).any(0)
         losses = (torch.stack(sums).logsumexp(0) - own).where(counted, 0)
-        losses = losses * lmu.convert_to_weights(indices_tuple, labels, dtype=losses.dtype)
+        losses = losses * weights_of(indices_tuple, labels, losses.dtype)
         return {"loss": of_classes(losses, counted.sum().clamp(min=1))}
 
-    def get_default_reducer(self) -> DivisorReducer:
+    def default_reducer(self) -> DivisorReducer:
         """Sum divided by the number of images with negatives."""
         return DivisorReducer()

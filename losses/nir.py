@@ -7,16 +7,14 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 import torch
-from pytorch_metric_learning.losses.base_metric_loss_function import BaseMetricLossFunction
-from pytorch_metric_learning.utils import common_functions as c_f
-from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
 from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional
 
-from .base import FullPrecisionForward, already_reduced, checked_labels, require_one_of
+from .base import MetricLoss, already_reduced, checked_labels, require_one_of
 from .coupling_flow import Condition, CouplingFlow
-from .plugin import Clock, Needs, PluginWrapper, TrainingPlugin, require_proxies
+from .mined import weights_of
+from .plugin import Clock, Needs, PluginWrapper, ScaleCheck, TrainingContext, TrainingPlugin, require_proxies
 from .proxy_anchor import ProxyAnchorLoss
 from .proxy_nca import ProxyNCALoss
 from .soft_triple import SoftTripleLoss
@@ -30,10 +28,10 @@ SelfRegularization = Literal["generate", "reverse_match", "generate_and_match"]
 _PRESETS: Mapping[str, tuple[int, int, int]] = MappingProxyType({"paper": (8, 3, 128), "code": (5, 8, 128)})
 
 # The proxies of NIR start from N(0, 1) / 8; those of plain Proxy-Anchor do not.
-_EIGHTH = c_f.TorchInitWrapper(nn.init.normal_, std=0.125)
+_EIGHTH = partial(nn.init.normal_, std=0.125)
 
 
-class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
+class NIRLoss(PluginWrapper, MetricLoss):
     """A proxy loss plus the likelihood of the samples under a flow conditioned on their proxy.
 
     With unit embeddings x (B, d), unit proxies p (C, d) and the flow f (`CouplingFlow`)::
@@ -139,8 +137,15 @@ class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
             return [*self.base_loss.param_groups(lr, 0.0), flow]
         return [{"params": list(self.base_loss.parameters()), "lr": lr, "weight_decay": 0.0}, flow]
 
+    def bind(self, context: TrainingContext) -> None:
+        """Take the trunk, whose gradients are looked at too."""
+        super().bind(context)
+        self._scale_check = ScaleCheck(next(self.flow.parameters()))
+
     def on_gradients(self, clock: Clock) -> bool:
         """False if a gradient of loss or trunk is not finite, as the authors' gradient scaler skips such steps."""
+        if self._scale_check is not None:
+            self._scale_check(type(self).__name__)
         trunk = self._context.trunk_parameters if self._context else ()
         return super().on_gradients(clock) and _are_finite([*self.parameters(), *trunk])
 
@@ -148,8 +153,10 @@ class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         """PML's hook: sub-losses `base_loss` (times omega), `nir_loss` and `self_loss`, all already reduced."""
         labels = checked_labels(embeddings, labels, embedding_size=self.embedding_size)
         terms = {"base_loss": self.omega * self.base_loss(embeddings, labels, indices_tuple)}
+        if self._scale_check is not None:
+            self._scale_check.watch(terms["base_loss"])
         condition = self.condition(embeddings, labels)
-        weights = lmu.convert_to_weights(indices_tuple, labels, dtype=torch.float64)
+        weights = weights_of(indices_tuple, labels, torch.float64)
         terms["nir_loss"] = (weights * self._spread(self.nll(embeddings, condition))).mean()
         if self.self_regularization:
             terms["self_loss"] = self.omega * self._self_loss(condition, labels)

@@ -3,15 +3,14 @@
 from typing import Any
 
 import torch
-from pytorch_metric_learning import losses as pml_losses
 from pytorch_metric_learning import miners as pml_miners
 from pytorch_metric_learning.distances import LpDistance, SNRDistance
-from pytorch_metric_learning.reducers import BaseReducer
-from pytorch_metric_learning.utils import common_functions as c_f
-from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
+from pytorch_metric_learning.reducers import AvgNonZeroReducer, BaseReducer
 from torch import Tensor
 
-from .base import ByCosine, FullPrecisionForward, at_least_float32, float32_sum, require_similarity, without_autocast
+from .base import ByCosine, MetricLoss, at_least_float32, float32_sum, require_similarity, without_autocast
+from .bridge import term
+from .mined import pairs_of
 
 COPY = 1e-5  # from the authors' code of XBM: a positive pair with a cosine of 1 - COPY or more is a sample and its copy
 _FLOOR = 1e-20
@@ -21,13 +20,14 @@ _ROUNDING = 32.0  # in units of eps; we measured up to 15 between equal vectors 
 class BatchSumReducer(BaseReducer):
     """Sum over all pairs, divided by the batch size B: the weight of a pair does not depend on the number of pairs."""
 
-    def pos_pair_reduction(self, losses: Tensor, indices: Any, embeddings: Tensor, labels: Tensor) -> Tensor:
-        """`sum(losses) / B` for losses of positive pairs."""
-        return float32_sum(losses) / len(embeddings)
-
-    def neg_pair_reduction(self, losses: Tensor, indices: Any, embeddings: Tensor, labels: Tensor) -> Tensor:
-        """`sum(losses) / B` for losses of negative pairs."""
-        return float32_sum(losses) / len(embeddings)
+    def forward(self, loss_dict: dict[str, Any], embeddings: Tensor, labels: Tensor | None = None) -> Tensor:
+        """`sum(losses) / B` for losses of pairs, added up; what is a number already is added as it is."""
+        values = [
+            part["losses"] if part["indices"] is None else float32_sum(part["losses"]) / len(embeddings)
+            for part in loss_dict.values()
+            if isinstance(part["losses"], Tensor)  # Version 2.9 has 0 where there are no pairs.
+        ]
+        return torch.stack(values).sum() if values else (embeddings * 0).sum()
 
 
 class EuclideanDistance(LpDistance):
@@ -49,7 +49,38 @@ class EuclideanDistance(LpDistance):
         return squared.masked_fill(equal, 1.0).sqrt().masked_fill(equal, 0.0)
 
 
-class CosineContrastiveLoss(ByCosine, pml_losses.ContrastiveLoss):
+class _PairLoss(MetricLoss):
+    """Losses of positive and of negative pairs, which are reduced on their own."""
+
+    takes_references = True
+    sub_losses = ("pos_loss", "neg_loss")
+
+    distance: Any
+
+    def pull(self, near: Tensor) -> Tensor:
+        """Losses of positive pairs (n,) from their distances or similarities (n,)."""
+        raise NotImplementedError
+
+    def push(self, near: Tensor) -> Tensor:
+        """Losses of negative pairs (n,) from their distances or similarities (n,)."""
+        raise NotImplementedError
+
+    def compute_loss(
+        self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor
+    ) -> dict[str, Any]:
+        """PML's hook: sub-losses `pos_loss` and `neg_loss`, one value per pair."""
+        anchors, positives, others, negatives = pairs_of(indices_tuple, labels, ref_labels)
+        if max(len(anchors), len(others)) < 2:  # As in version 2.9, a single pair counts as none.
+            return self.nothing()
+        near, terms = self.distance(embeddings, ref_emb), self.nothing()
+        if len(anchors):
+            terms["pos_loss"] = term(self.pull(near[anchors, positives]), (anchors, positives), "pos_pair")
+        if len(others):
+            terms["neg_loss"] = term(self.push(near[others, negatives]), (others, negatives), "neg_pair")
+        return terms
+
+
+class CosineContrastiveLoss(_PairLoss, ByCosine):
     """Contrastive loss on cosines, as in the code of XBM's authors.
 
     With S the cosine: `[ sum_{same label, S < 1 - 1e-5} (1 - S) + sum_{other label, S > margin} S ] / B`. A positive
@@ -58,25 +89,25 @@ class CosineContrastiveLoss(ByCosine, pml_losses.ContrastiveLoss):
 
     Args:
         margin: a negative pair with a cosine up to this costs nothing; default 0.5.
-        **kwargs: those of pytorch-metric-learning's `ContrastiveLoss`.
+        **kwargs: PML's `distance` (a similarity; default cosine), `reducer` (default `BatchSumReducer`),
+            `embedding_regularizer` and `embedding_reg_weight`.
 
     Source: Wang et al., Cross-Batch Memory for Embedding Learning, CVPR 2020, as in the authors' code.
     """
 
-    takes_references = True
-
     def __init__(self, margin: float = 0.5, **kwargs: Any) -> None:
-        super().__init__(pos_margin=1 - COPY, neg_margin=margin, **kwargs)
+        super().__init__(**kwargs)
+        self.margin = margin
 
-    def pos_calc(self, pos_pair_dist: Tensor, margin: float) -> Tensor:
-        """Losses of positive pairs from their cosines, elementwise; `margin` is 1 - 1e-5."""
-        return torch.where(pos_pair_dist < margin, 1 - pos_pair_dist, 0.0)
+    def pull(self, near: Tensor) -> Tensor:
+        """Losses of positive pairs (n,) from their cosines."""
+        return torch.where(near < 1 - COPY, 1 - near, 0.0)
 
-    def neg_calc(self, neg_pair_dist: Tensor, margin: float) -> Tensor:
-        """Losses of negative pairs from their cosines, elementwise."""
-        return torch.where(neg_pair_dist > margin, neg_pair_dist, 0.0)
+    def push(self, near: Tensor) -> Tensor:
+        """Losses of negative pairs (n,) from their cosines."""
+        return torch.where(near > self.margin, near, 0.0)
 
-    def get_default_reducer(self) -> BatchSumReducer:
+    def default_reducer(self) -> BatchSumReducer:
         """Sum over pairs, divided by B."""
         return BatchSumReducer()
 
@@ -94,7 +125,7 @@ class SignalToNoiseDistance(SNRDistance):
         return distances.masked_fill(flat, 0.0)
 
 
-class SignalToNoiseRatioContrastiveLoss(FullPrecisionForward, pml_losses.SignalToNoiseRatioContrastiveLoss):
+class SignalToNoiseRatioContrastiveLoss(_PairLoss):
     """Contrastive loss on signal-to-noise distances, with a regulariser on the vectors that the distance compares.
 
     With unit embeddings x, `d(a, b) = Var(a - b) / Var(a)` and the regulariser's weight w::
@@ -108,26 +139,49 @@ class SignalToNoiseRatioContrastiveLoss(FullPrecisionForward, pml_losses.SignalT
     row whose coordinates are all equal d is 0 here, and not finite in both releases.
 
     Args:
-        **kwargs: those of pytorch-metric-learning's class: `pos_margin`, `neg_margin`, `embedding_regularizer`, ...
+        pos_margin: largest distance of a positive pair that costs nothing; default 0.
+        neg_margin: smallest distance of a negative pair that costs nothing; default 1.
+        **kwargs: PML's `distance` (an `SNRDistance`), `reducer` (default `AvgNonZeroReducer`), `embedding_regularizer`
+            and `embedding_reg_weight`.
+
+    Raises:
+        ValueError: for another distance, and without labels and `indices_tuple`.
 
     Source: Yuan et al., Signal-to-noise Ratio, CVPR 2019; pytorch-metric-learning 0.9.86.
     """
 
-    takes_references = True
-
     VERSION = 3
     """Version 1 was pytorch-metric-learning's class, version 2 not finite for a row of equal coordinates."""
 
-    def get_default_distance(self) -> SNRDistance:
+    def __init__(self, pos_margin: float = 0.0, neg_margin: float = 1.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if not isinstance(self.distance, SNRDistance):
+            raise ValueError("SignalToNoiseRatioContrastiveLoss needs SNRDistance")
+        self.pos_margin, self.neg_margin = pos_margin, neg_margin
+
+    def pull(self, near: Tensor) -> Tensor:
+        """Losses of positive pairs (n,) from their distances."""
+        return (near - self.pos_margin).relu()
+
+    def push(self, near: Tensor) -> Tensor:
+        """Losses of negative pairs (n,) from their distances."""
+        return (self.neg_margin - near).relu()
+
+    def default_distance(self) -> SNRDistance:
         """Signal-to-noise distance of unit vectors, finite for all rows."""
         return SignalToNoiseDistance()
 
-    def add_embedding_regularization_to_loss_dict(self, loss_dict: dict[str, Any], embeddings: Tensor) -> None:
-        """PML's hook: add `embedding_reg_loss`, the regulariser on normalised embeddings (B, d), if there is one."""
-        super().add_embedding_regularization_to_loss_dict(loss_dict, self.distance.maybe_normalize(embeddings))
+    def default_reducer(self) -> AvgNonZeroReducer:
+        """Mean over the pairs above 0."""
+        return AvgNonZeroReducer()
+
+    def regularization_terms(self, embeddings: Tensor) -> dict[str, Any]:
+        """PML's hook: `embedding_reg_loss`, the regulariser on normalised embeddings (B, d), if there is one."""
+        terms: dict[str, Any] = super().regularization_terms(self.distance.maybe_normalize(embeddings))
+        return terms
 
 
-class NTXentLoss(ByCosine, pml_losses.BaseMetricLossFunction):
+class NTXentLoss(ByCosine):
     """NT-Xent as in MLRC's releases of pytorch-metric-learning, which bound each term by -log 1e-20, about 46.
 
     With similarities s, the positive pairs (a, p) and the negatives n of each anchor::
@@ -150,8 +204,6 @@ class NTXentLoss(ByCosine, pml_losses.BaseMetricLossFunction):
     VERSION = 2
     """Version 1 was pytorch-metric-learning's class."""
 
-    distance: Any
-
     def __init__(self, temperature: float = 0.07, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         require_similarity(self.distance)
@@ -161,18 +213,16 @@ class NTXentLoss(ByCosine, pml_losses.BaseMetricLossFunction):
         self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor
     ) -> dict[str, Any]:
         """PML's hook: sub-loss `loss`, one value per positive pair."""
-        c_f.labels_or_indices_tuple_required(labels, indices_tuple)
-        anchors, positives, others, negatives = lmu.convert_to_pairs(indices_tuple, labels, ref_labels)
+        anchors, positives, others, negatives = pairs_of(indices_tuple, labels, ref_labels)
         if not len(anchors) or not len(others):
-            nothing: dict[str, Any] = self.zero_losses()
-            return nothing
+            return self.nothing()
         logits = self.distance(embeddings, ref_emb) / self.temperature
         is_negative = torch.zeros_like(logits, dtype=torch.bool)
         is_negative[others, negatives] = True
         repelled = logits.masked_fill(~is_negative, -torch.inf).logsumexp(1)[anchors]
         own = logits[anchors, positives]
         losses = -((own - torch.logaddexp(own, repelled)).exp() + _FLOOR).log()
-        return {"loss": {"losses": losses, "indices": (anchors, positives), "reduction_type": "pos_pair"}}
+        return {"loss": term(losses, (anchors, positives), "pos_pair")}
 
 
 class MultiSimilarityMiner(pml_miners.MultiSimilarityMiner):
@@ -196,12 +246,13 @@ class MultiSimilarityMiner(pml_miners.MultiSimilarityMiner):
         require_similarity(self.distance)
 
     def mine(
-        self, embeddings: Tensor, labels: Tensor, ref_emb: Tensor, ref_labels: Tensor
+        self, embeddings: Tensor, labels: Tensor, ref_emb: Tensor | None, ref_labels: Tensor | None
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """PML's hook: anchors and positives, anchors and negatives."""
         similarity = self.distance(embeddings, ref_emb)
-        same = labels.unsqueeze(1) == ref_labels
-        itself = len(labels) if embeddings is ref_emb else 0
+        alone = ref_emb is None or ref_emb is embeddings  # Version 3 has None.
+        same: Tensor = labels.unsqueeze(1).eq(labels if alone else ref_labels)  # type: ignore[arg-type]
+        itself = len(labels) if alone else 0
         if same.sum() == itself or same.all():
             nothing = labels.new_zeros(0)
             return nothing, nothing, nothing, nothing

@@ -13,7 +13,6 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Self
 
 import torch
-from pytorch_metric_learning.losses import CrossBatchMemory
 from torch import Tensor, nn
 
 
@@ -101,6 +100,52 @@ def _unbound() -> None:
     """What copies and pickles of a context are."""
 
 
+class ScaleCheck:
+    """Refuses gradients that a `GradScaler` has multiplied and not yet divided, in the first step of a training.
+
+    A copied or unpickled loss holds None in its place.
+
+    Args:
+        parameter: one of the loss, whose gradient shows whether somebody divided it after the backward pass.
+    """
+
+    def __init__(self, parameter: nn.Parameter) -> None:
+        self._parameter, self._factor, self._gradient = parameter, 1.0, parameter.new_zeros(0)
+        self._handle: Any = parameter.register_hook(self._keep_gradient)
+
+    def __reduce__(self) -> tuple[Callable[[], None], tuple[()]]:
+        return _unbound, ()
+
+    def _keep_gradient(self, gradient: Tensor) -> None:
+        self._gradient = gradient.detach().clone()
+
+    def _keep_factor(self, gradient: Tensor) -> None:
+        self._factor = float(gradient)
+
+    def watch(self, value: Tensor) -> None:
+        """Take a term of the loss. Its gradient is what the loss is multiplied by."""
+        if self._handle is not None and value.requires_grad:
+            value.register_hook(self._keep_factor)
+
+    def __call__(self, name: str) -> None:
+        """Raise ValueError if the gradients of the loss `name` are scaled; called before it acts on them."""
+        now, before = self._parameter.grad, self._gradient
+        tell = before.isfinite() & (before != 0)  # Divided, the others are what they were.
+        if self._handle is None or now is None or not tell.any():
+            return
+        self._handle.remove()
+        self._handle = None
+        if self._factor >= _SMALLEST_SCALE and torch.equal(now[tell], before[tell]):
+            raise ValueError(
+                f"the gradients are multiplied by {self._factor:g}, as by a GradScaler, and {name} acts on them: call "
+                "scaler.unscale_(optimizer) before the hook on_gradients, that is, before schedule.gradients_ready()"
+            )
+
+
+_SMALLEST_SCALE = 1024.0
+"""Nobody weighs a loss by so much; a scaler begins with 65,536."""
+
+
 def warn_without_hooks(loss: nn.Module, missing: str) -> None:
     """Warn that nobody calls the hooks of a loss, and what it lacks therefore."""
     warnings.warn(
@@ -122,6 +167,7 @@ class TrainingPlugin:
     needs = Needs()
 
     _context: TrainingContext | None = None
+    _scale_check: ScaleCheck | None = None
 
     def param_groups(self, lr: float, weight_decay: float) -> list[dict[str, Any]]:
         """Optimizer groups of the parameters of this loss, as `torch.optim` takes them.
@@ -152,15 +198,22 @@ class TrainingPlugin:
         """Called after each validation with its scores (`map_at_r`, `precision_at_1`, ...); larger is better."""
 
 
+_WITH_REFERENCES = {
+    *("AngularLoss", "CircleLoss", "ContrastiveLoss", "CosineContrastiveLoss", "GeneralizedLiftedStructureLoss"),
+    *("IntraPairVarianceLoss", "MarginLoss", "MultiSimilarityLoss", "NCALoss", "NTXentLoss", "SupConLoss"),
+    *("SignalToNoiseRatioContrastiveLoss", "TripletMarginLoss", "TupletMarginLoss"),
+}
+"""Losses that compare a batch with other rows: those that `CrossBatchMemory` of version 2.9 takes without lifted
+structure, which compares the wrong ones, and ours."""
+
+
 def require_references(wrapper: type, base_loss: nn.Module) -> None:
     """Raise ValueError for a loss of pytorch-metric-learning or of this package that has no use for `ref_emb`.
 
-    The library names those that have; two that it allows compare the wrong rows. Losses of others are taken as they
-    are.
+    A triplet loss with `swap` compares the wrong rows in version 2.9. Losses of others are taken as they are.
     """
     name, package = type(base_loss).__name__, type(base_loss).__module__.partition(".")[0]
-    pair_losses = {"CosineContrastiveLoss", *CrossBatchMemory.supported_losses()} - {"LiftedStructureLoss"}
-    known = name in pair_losses and not getattr(base_loss, "swap", False)
+    known = name in _WITH_REFERENCES and not getattr(base_loss, "swap", False)
     if package in ("pytorch_metric_learning", __package__) and not known:
         raise ValueError(
             f"{wrapper.__name__} cannot wrap {name} as it is set, which does not compare a batch with other "
@@ -176,7 +229,7 @@ def require_proxies(wrapper: type, base_loss: nn.Module, embedding_size: int) ->
     if shape != expected:
         raise ValueError(
             f"{wrapper.__name__} needs a base loss with one proxy per class, {expected}; {type(base_loss).__name__} "
-            f"has {shape or 'none'}: use one such as ProxyAnchorLoss"
+            f"has {shape or 'none'}: use one such as {__package__}.ProxyAnchorLoss"
         )
 
 

@@ -3,11 +3,11 @@
 from typing import Any, Literal
 
 import torch
-from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor
 from torch.nn.functional import normalize
 
 from .base import ProxyLoss, already_reduced, checked_labels, require_one_of
+from .mined import refuse_mined
 
 FieldReduction = Literal["sum", "mean"]
 
@@ -113,7 +113,7 @@ class PotentialFieldLoss(ProxyLoss):
     def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: the sub-loss `loss`, already reduced, for embeddings (B, d) and labels (B,)."""
         labels = checked_labels(embeddings, labels, self.num_classes, self.embedding_size)
-        c_f.indices_tuple_not_supported(indices_tuple)
+        refuse_mined(indices_tuple)
         points = normalize(torch.cat([embeddings, self.proxies.to(embeddings.dtype)]).double())
         owners = torch.cat([labels, torch.arange(len(self.proxies), device=labels.device) // self.proxies_per_class])
         value: Tensor = _Potential.apply(  # type: ignore[no-untyped-call]

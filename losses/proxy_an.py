@@ -6,8 +6,8 @@ from pytorch_metric_learning.reducers import DivisorReducer
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from .base import ProxyLoss, checked_labels, of_classes
-from .proxy_anchor import log_one_plus_sum, mined_offset
+from .base import ProxyLoss, checked_labels, log_one_plus_sum, of_classes
+from .mined import mined_offset
 
 
 class ProxyANLoss(ProxyLoss):
@@ -59,6 +59,6 @@ class ProxyANLoss(ProxyLoss):
             "neg_loss": of_classes(log_one_plus_sum(push.t(), ~own_class.t()), len(labels)),
         }
 
-    def get_default_reducer(self) -> DivisorReducer:
+    def default_reducer(self) -> DivisorReducer:
         """Sums divided by the numbers of classes in the batch and of images."""
         return DivisorReducer()

@@ -2,13 +2,12 @@
 
 from typing import Any
 
-import torch
 from pytorch_metric_learning.reducers import DivisorReducer
-from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from .base import ProxyLoss, checked_labels, of_classes
+from .base import ProxyLoss, checked_labels, log_one_plus_sum, of_classes
+from .mined import mined_offset
 
 
 class ProxyAnchorLoss(ProxyLoss):
@@ -61,18 +60,6 @@ class ProxyAnchorLoss(ProxyLoss):
             "neg_loss": of_classes(log_one_plus_sum(push, ~own_class), self.num_classes),
         }
 
-    def get_default_reducer(self) -> DivisorReducer:
+    def default_reducer(self) -> DivisorReducer:
         """Sum divided by the number of classes that takes part."""
         return DivisorReducer()
-
-
-def log_one_plus_sum(exponents: Tensor, mask: Tensor) -> Tensor:
-    """`log(1 + sum exp)` (C,) over the entries of each column (B, C) in the mask."""
-    value: Tensor = lmu.logsumexp(exponents, keep_mask=mask, add_one=True, dim=0).squeeze(0)
-    return value
-
-
-def mined_offset(indices_tuple: Any, labels: Tensor, dtype: torch.dtype) -> Tensor:
-    """What PML adds to the exponents of a sample: its weight by a miner minus 1, (B, 1)."""
-    offset: Tensor = lmu.convert_to_weights(indices_tuple, labels, dtype=dtype).unsqueeze(1) - 1
-    return offset

@@ -5,7 +5,6 @@ import warnings
 from typing import Any
 
 import torch
-from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor
 from torch.nn.functional import cross_entropy, log_softmax
 
@@ -131,9 +130,9 @@ class ProxyGMLLoss(ProxyLoss):
                 stacklevel=2,
             )
 
-    def get_default_weight_init_func(self) -> c_f.TorchInitWrapper:
+    def default_weight_init(self, weight: Tensor) -> None:
         """Uniform in ±1/sqrt(C N): the authors' layout is (d, C N), so their fan-in is the fan-out of ours."""
-        return c_f.TorchInitWrapper(torch.nn.init.kaiming_uniform_, a=math.sqrt(5), mode="fan_out")
+        torch.nn.init.kaiming_uniform_(weight, a=math.sqrt(5), mode="fan_out")
 
     def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: -log P (B,) and the weighted proxy term, for embeddings (B, d) and labels (B,)."""

@@ -8,10 +8,11 @@ from pytorch_metric_learning.distances import DotProductSimilarity
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from .base import checked_labels, of_classes, require_one_of
+from .base import checked_labels, log_one_plus_sum, of_classes, require_one_of
 from .memory_queue import SummedMemoryQueue
+from .mined import mined_offset
 from .plugin import Clock, warn_without_hooks
-from .proxy_anchor import ProxyAnchorLoss, log_one_plus_sum, mined_offset
+from .proxy_anchor import ProxyAnchorLoss
 
 PositivePenalty = Literal["sigma", "v", "inverse_effective_number", "none"]
 
@@ -196,7 +197,7 @@ class ProxyISALoss(ProxyAnchorLoss):
         mined = mined_offset(indices_tuple, labels, similarity.dtype)
         pull = self.alpha * weights * (self.margin - similarity) + mined
         push = self.alpha * weights * (self.margin + similarity) + mined
-        if self.training and torch.is_grad_enabled():
+        if self.learns:
             self._observe(embeddings, similarity, labels, own_class, status)
         return {
             "pos_loss": of_classes(log_one_plus_sum(pull, own_class), _mean_weights(weights, own_class)),

@@ -1,27 +1,26 @@
 """Proxy-NCA in three forms: ProxyNCA++, Proxy-NCA, and a Proxy-Anchor form."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal
 
 import torch
-from pytorch_metric_learning.utils import common_functions as c_f
-from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
-from .base import ProxyLoss, checked_labels, of_samples, require_one_of
+from .base import ProxyLoss, checked_labels, log_one_plus_sum, of_samples, require_one_of
 
 ProxyNCAVariant = Literal["prob", "classic", "anchor_form"]
 ProxyNCAStart = Literal["eighth", "normal", "kaiming"]
 
 # Starting values of the proxies; the variance of `kaiming` on (C, d) with fan-out is 2 / C.
-_INITS: Mapping[str, c_f.TorchInitWrapper] = MappingProxyType(
+_INITS: Mapping[str, Callable[[Tensor], Any]] = MappingProxyType(
     {
-        "eighth": c_f.TorchInitWrapper(torch.nn.init.normal_, std=0.125),
-        "normal": c_f.TorchInitWrapper(torch.nn.init.normal_),
-        "kaiming": c_f.TorchInitWrapper(torch.nn.init.kaiming_normal_, mode="fan_out"),
+        "eighth": partial(nn.init.normal_, std=0.125),
+        "normal": nn.init.normal_,
+        "kaiming": partial(nn.init.kaiming_normal_, mode="fan_out"),
     }
 )
 
@@ -114,16 +113,16 @@ class ProxyNCALoss(ProxyLoss):
         alpha, margin = self.settings["alpha"], self.settings["margin"]
         positive = -alpha * (cosine.gather(1, labels.unsqueeze(1)).squeeze(1) - margin)
         others = ~functional.one_hot(labels, self.num_classes).bool()
-        repulsion: Tensor = lmu.logsumexp(alpha * (cosine + margin), keep_mask=others, add_one=True, dim=1).squeeze(1)
+        repulsion = log_one_plus_sum(alpha * (cosine + margin), others, dim=1)
         # torch's softplus is the identity above 20.
         return torch.logaddexp(positive, torch.zeros_like(positive)) + repulsion
 
-    def get_default_weight_init_func(self) -> Any:
+    def default_weight_init(self, weight: Tensor) -> None:
         """Normal with standard deviation 1/8, as in the code of ProxyNCA++, of the port of Proxy-NCA and of NIR."""
-        return _INITS["eighth"]
+        _INITS["eighth"](weight)
 
 
-def _init_func(proxy_init: str, other: Any) -> c_f.TorchInitWrapper:
+def _init_func(proxy_init: str, other: Any) -> Callable[[Tensor], Any]:
     if other is not None:
         raise ValueError("give proxy_init or weight_init_func, not both")
     require_one_of(ProxyNCAStart, "proxy_init", proxy_init)

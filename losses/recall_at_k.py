@@ -5,16 +5,16 @@ from typing import Any
 
 import torch
 from pytorch_metric_learning.distances import DotProductSimilarity
-from pytorch_metric_learning.losses.base_metric_loss_function import BaseMetricLossFunction
-from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor
 
 from .base import ByCosine, checked_labels
+from .bridge import term
+from .mined import refuse_mined
 from .plugin import TrainingPlugin
 from .smooth_ap import smooth_steps
 
 
-class RecallAtKLoss(ByCosine, TrainingPlugin, BaseMetricLossFunction):
+class RecallAtKLoss(ByCosine, TrainingPlugin):
     """Ranks and the cut at k are sigmoids, so that recall@k of a batch has a gradient.
 
     With unit embeddings u, `s_ij = u_i . u_j`, P_q the other rows of the class of q, and n rows in the batch::
@@ -50,8 +50,6 @@ class RecallAtKLoss(ByCosine, TrainingPlugin, BaseMetricLossFunction):
     code (yash0307/RecallatK_surrogate), which reads classes from positions in the batch; here labels name them.
     """
 
-    distance: Any
-
     def __init__(
         self,
         ks: Sequence[int] = (1, 2, 4, 8, 16),
@@ -78,15 +76,14 @@ class RecallAtKLoss(ByCosine, TrainingPlugin, BaseMetricLossFunction):
     def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: sub-loss `loss` with one value per query."""
         labels = checked_labels(embeddings, labels)
-        c_f.indices_tuple_not_supported(indices_tuple)
+        refuse_mined(indices_tuple)
         rows, sources = self.distance.maybe_normalize(embeddings), torch.arange(len(labels), device=labels.device)
-        if self.simix and self.training:
+        if self.simix and self.learns:
             rows, sources = self.with_mixtures(rows, labels)
         queries, losses = self.losses_of_queries(rows, labels[sources], len(labels))
         if not len(queries):
-            nothing: dict[str, Any] = self.zero_losses()
-            return nothing
-        return {"loss": {"losses": losses, "indices": sources[queries], "reduction_type": "element"}}
+            return self.nothing()
+        return {"loss": term(losses, sources[queries], "element")}
 
     def losses_of_queries(self, rows: Tensor, labels: Tensor, largest_k: int) -> tuple[Tensor, Tensor]:
         """The queries among rows (n, d) with labels (n,), int64 (q,), and `1 - mean_k R_k` of each, (q,).
@@ -127,7 +124,8 @@ class RecallAtKLoss(ByCosine, TrainingPlugin, BaseMetricLossFunction):
         first, second = (labels.unsqueeze(1) == labels).triu(1).nonzero().unbind(1)
         if shares is None:
             generator = self._context.generator if self._context else None
-            shares = torch.rand(len(first), generator=generator).to(rows.device, non_blocking=True)
+            # On the CPU, whatever torch's default device, as its generator is.
+            shares = torch.rand(len(first), generator=generator, device="cpu").to(rows.device, non_blocking=True)
         weights = shares.to(rows.dtype).unsqueeze(1)
         mixed = weights * rows[first] + (1 - weights) * rows[second]
         return torch.cat([rows, mixed]), torch.cat([torch.arange(len(rows), device=rows.device), first])

@@ -3,18 +3,17 @@
 from typing import Any, Literal
 
 import torch
-from pytorch_metric_learning.losses.base_metric_loss_function import BaseMetricLossFunction
-from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor
 
 from .base import ByCosine, already_reduced, checked_labels, elements, require_one_of, require_similarity
+from .mined import refuse_mined
 from .pair_losses import mean_margin_violations
 from .plugin import TrainingPlugin
 
 SupAPStep = Literal["paper", "first_release"]
 
 
-class RoadmapLoss(ByCosine, TrainingPlugin, BaseMetricLossFunction):
+class RoadmapLoss(ByCosine, TrainingPlugin):
     """Average precision of a batch with smooth ranks of the negatives, plus margins for similarities.
 
     With `s_ij` the cosine, and for a query q the rows P of its class, itself included, and the others N::
@@ -65,8 +64,6 @@ class RoadmapLoss(ByCosine, TrainingPlugin, BaseMetricLossFunction):
 
     sub_losses = ("supap_loss", "calibration_loss")
 
-    distance: Any
-
     def __init__(
         self,
         tau: float = 0.01,
@@ -96,7 +93,7 @@ class RoadmapLoss(ByCosine, TrainingPlugin, BaseMetricLossFunction):
     def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: the weighted sub-losses `supap_loss` (B,) and `calibration_loss`."""
         labels = checked_labels(embeddings, labels)
-        c_f.indices_tuple_not_supported(indices_tuple)
+        refuse_mined(indices_tuple)
         similarity = self.distance(embeddings, embeddings)
         same = labels.unsqueeze(1) == labels
         supap = (1 - self.lam) * (1 - self.average_precision(similarity, same))
@@ -135,4 +132,4 @@ class RoadmapLoss(ByCosine, TrainingPlugin, BaseMetricLossFunction):
     def _offset(self) -> float:
         if self.offset is not None or self.delta is None:
             return self.offset or 0.0
-        return float(torch.tensor(self.delta / self.tau, dtype=torch.float64).sigmoid()) + self.start
+        return float(torch.tensor(self.delta / self.tau, dtype=torch.float64, device="cpu").sigmoid()) + self.start

@@ -117,6 +117,7 @@ class Schedule:
         warmup_epochs: int | None = None,
         seed: int = 0,
     ) -> None:
+        labels = labels.cpu() if isinstance(labels, Tensor) else labels
         self.loss = loss if isinstance(loss, TrainingPlugin) else TrainingPlugin()
         self.step, self.batch_size, self.training_images = 0, batch_size, len(labels)
         self.steps_per_epoch = steps_per_epoch or max(1, self.training_images // batch_size)

@@ -2,15 +2,13 @@
 
 from typing import Any
 
-from pytorch_metric_learning import losses as pml_losses
-from pytorch_metric_learning.distances import CosineSimilarity
-from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor
 
-from .base import ByCosine, checked_labels, elements
+from .base import ByCosine, checked_labels, elements, require_cosine
+from .mined import refuse_mined
 
 
-class SmoothAPLoss(ByCosine, pml_losses.BaseMetricLossFunction):
+class SmoothAPLoss(ByCosine):
     """One minus a smooth average precision, with every image of the batch as a query among all.
 
     With cosines S, the sigmoid s and the images P(q) of the query's class, the query itself among them (eq. 6)::
@@ -32,12 +30,12 @@ class SmoothAPLoss(ByCosine, pml_losses.BaseMetricLossFunction):
         super().__init__(**kwargs)
         if not temperature > 0:
             raise ValueError(f"temperature must be positive, got {temperature}")
-        c_f.assert_distance_type(self, CosineSimilarity)
+        require_cosine(self)
         self.temperature = temperature
 
     def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """Losses (B,) of the queries; `labels` (B,) may hold any integers."""
-        c_f.indices_tuple_not_supported(indices_tuple)
+        refuse_mined(indices_tuple)
         labels = checked_labels(embeddings, labels)
         similarity = self.distance(embeddings)
         same = labels[:, None] == labels[None]

@@ -1,16 +1,23 @@
 """SoftTriple: several centres per class, a soft assignment to them, and a regulariser that merges them."""
 
+import math
 from typing import Any, Literal
 
 import torch
-from pytorch_metric_learning import losses as pml_losses
-from pytorch_metric_learning.distances import CosineSimilarity
 from pytorch_metric_learning.regularizers import SparseCentersRegularizer
-from torch import Tensor
+from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from .base import FullPrecisionForward, already_reduced, at_least_float32, checked_labels, of_samples, require_one_of
+from .base import (
+    WeightedLoss,
+    already_reduced,
+    at_least_float32,
+    checked_labels,
+    of_samples,
+    require_cosine,
+    require_one_of,
+)
 from .plugin import TrainingPlugin
 
 SoftTripleRegularizer = Literal["halved", "mean"]
@@ -74,7 +81,7 @@ def _spread_and_pulls(of_class: Tensor, inverse: Tensor, turning: Tensor) -> tup
     return spread, pulls
 
 
-class SoftTripleLoss(FullPrecisionForward, TrainingPlugin, pml_losses.SoftTripleLoss):
+class SoftTripleLoss(WeightedLoss, TrainingPlugin):
     """Softmax over classes with several centres each, and a pull between the centres of a class.
 
     With unit embeddings x (B, d) and unit centres c (C, K, d), `s_ick = x_i . c_ck`, `w = softmax_k(s / gamma)`,
@@ -101,7 +108,8 @@ class SoftTripleLoss(FullPrecisionForward, TrainingPlugin, pml_losses.SoftTriple
         margin: subtracted from the similarity to the own class; default 0.01.
         tau: weight of the regulariser; default 0.2.
         regularizer: which R, `halved` or `mean`; default `halved`.
-        **kwargs: those of pytorch-metric-learning's class.
+        **kwargs: PML's `reducer` (default `MeanReducer`), `weight_init_func` of the centres `fc` (d, C K; default as
+            torch starts a linear layer), `weight_regularizer`, `embedding_regularizer` and their weights.
 
     Raises:
         ValueError: for an unknown regulariser, for a `SparseCentersRegularizer` beside tau > 0, for a distance that is
@@ -114,13 +122,6 @@ class SoftTripleLoss(FullPrecisionForward, TrainingPlugin, pml_losses.SoftTriple
     """Version 1 normalised the centres before the products, with other rounding errors."""
 
     sub_losses = ("loss", "center_loss")
-
-    fc: torch.nn.Parameter
-    num_classes: int
-    centers_per_class: int
-    gamma: float
-    la: float
-    margin: float
 
     def __init__(
         self,
@@ -136,26 +137,25 @@ class SoftTripleLoss(FullPrecisionForward, TrainingPlugin, pml_losses.SoftTriple
         **kwargs: Any,
     ) -> None:
         require_one_of(SoftTripleRegularizer, "regularizer", regularizer)
-        if not isinstance(kwargs.get("distance", CosineSimilarity()), CosineSimilarity):
-            raise ValueError("SoftTripleLoss needs CosineSimilarity")
-        super().__init__(
-            num_classes,
-            embedding_size,
-            centers_per_class=centers_per_class,
-            la=la,
-            gamma=gamma,
-            margin=margin,
-            **kwargs,
-        )
+        super().__init__(**kwargs)
+        require_cosine(self)
         if tau > 0 and isinstance(self.weight_regularizer, SparseCentersRegularizer):
             raise ValueError(
                 "SparseCentersRegularizer pulls the centres together as tau does; drop it, or set tau=0 to use it alone"
             )
-        self.embedding_size = embedding_size
+        self.num_classes, self.embedding_size, self.centers_per_class = num_classes, embedding_size, centers_per_class
+        self.la, self.inverse_gamma, self.margin = la, 1 / gamma, margin
         self.tau, self.regularizer = tau, regularizer
+        self.fc = nn.Parameter(torch.empty(embedding_size, num_classes * centers_per_class))
+        self.start_weights(self.fc)
 
-    def cast_types(self, dtype: torch.dtype, device: torch.device) -> None:
-        """Do nothing. Here PML would cast the centres in place to the dtype of the embeddings."""
+    def default_weight_init(self, weight: Tensor) -> None:
+        """Start the centres in place, as pytorch-metric-learning 2.9 does."""
+        nn.init.kaiming_uniform_(weight, a=math.sqrt(5))
+
+    def class_weights(self) -> Tensor:
+        """The centres (C K, d)."""
+        return self.fc.t()
 
     def centers(self, dtype: torch.dtype | None = None) -> Tensor:
         """Unit centres (C, K, d) in `dtype`; None, the default, is the dtype of the parameter."""
@@ -172,7 +172,7 @@ class SoftTripleLoss(FullPrecisionForward, TrainingPlugin, pml_losses.SoftTriple
         """
         own_centers = self.centers(embeddings.dtype)[labels]
         similarity = (functional.normalize(embeddings, dim=1).unsqueeze(1) * own_centers).sum(dim=2)
-        weights = functional.softmax(similarity * self.gamma, dim=1)  # PML stores 1 / gamma under this name
+        weights = functional.softmax(similarity * self.inverse_gamma, dim=1)
         return functional.normalize((weights.unsqueeze(2) * own_centers).sum(dim=1), dim=1)
 
     def get_logits(self, embeddings: Tensor) -> Tensor:
@@ -191,7 +191,7 @@ class SoftTripleLoss(FullPrecisionForward, TrainingPlugin, pml_losses.SoftTriple
     def _logits(self, similarity: Tensor) -> Tensor:
         # torch's softmax over a short last dimension is several times slower than over another one.
         by_center = similarity.view(-1, self.num_classes, self.centers_per_class).transpose(1, 2).contiguous()
-        return (functional.softmax(by_center * self.gamma, dim=1) * by_center).sum(dim=1)
+        return (functional.softmax(by_center * self.inverse_gamma, dim=1) * by_center).sum(dim=1)
 
     def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: sub-losses `loss` (B,) and `center_loss` (already reduced)."""
@@ -200,7 +200,8 @@ class SoftTripleLoss(FullPrecisionForward, TrainingPlugin, pml_losses.SoftTriple
         logits = self._logits(similarity)
         margins = torch.zeros_like(logits).scatter_(1, labels.unsqueeze(1), self.margin)
         losses = functional.cross_entropy(self.la * (logits - margins), labels, reduction="none")
-        terms = {"loss": of_samples(losses, labels, indices_tuple)}
-        self.add_weight_regularization_to_loss_dict(terms, self.fc.t())
         factor = 2 if self.regularizer == "mean" else 1
-        return {**terms, **already_reduced(center_loss=factor * self.tau * spread)}
+        return {
+            "loss": of_samples(losses, labels, indices_tuple),
+            **already_reduced(center_loss=factor * self.tau * spread),
+        }

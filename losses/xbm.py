@@ -5,13 +5,12 @@ from typing import Any
 
 import torch
 from pytorch_metric_learning import losses as pml_losses
-from pytorch_metric_learning.losses.base_metric_loss_function import BaseMetricLossFunction
-from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
 from torch import Tensor, nn
 from torch.nn import functional
 
-from .base import FullPrecisionForward, already_reduced, checked_labels
+from .base import MetricLoss, already_reduced, checked_labels
 from .memory_queue import MemoryQueue
+from .mined import all_pairs
 from .pair_losses import CosineContrastiveLoss, EuclideanDistance
 from .plugin import Clock, PluginWrapper, require_references
 
@@ -20,7 +19,7 @@ def _c2(pos_margin: float = 0.0, neg_margin: float = 0.3841) -> Any:
     return pml_losses.ContrastiveLoss(pos_margin, neg_margin, distance=EuclideanDistance())
 
 
-class XBMLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
+class XBMLoss(PluginWrapper, MetricLoss):
     """A pair loss within the batch plus the same loss between the batch and a queue of past embeddings.
 
     With unit embeddings x (B, d), labels y (B,) and the memory m of the last M embeddings::
@@ -92,16 +91,16 @@ class XBMLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         batch_loss = self.base_loss(unit, labels, indices_tuple)
         return already_reduced(batch_loss=batch_loss, memory_loss=self._memory_loss(unit, labels))
 
-    def _memory_loss(self, unit: Tensor, labels: Tensor) -> Tensor | int:
+    def _memory_loss(self, unit: Tensor, labels: Tensor) -> Tensor:
         active = bool(self.iteration >= self.start_iteration)
-        own_slots = self.queue.push(unit.detach(), labels) if self.training and active else None
-        if self.training:
+        own_slots = self.queue.push(unit.detach(), labels) if self.learns and active else None
+        if self.learns:
             self.iteration += 1
         if not active or not self.queue.filled:
-            return 0
+            return unit.new_zeros(())
         stored = self.queue.visible()
         memory, memory_labels = self.queue.embeddings[stored].to(unit.dtype), self.queue.labels[stored]
-        anchors, positives, others, negatives = lmu.get_all_pairs_indices(labels, memory_labels)
+        anchors, positives, others, negatives = all_pairs(labels, memory_labels)
         if own_slots is not None:
             keep = positives != own_slots[anchors]
             anchors, positives = anchors[keep], positives[keep]

@@ -106,6 +106,43 @@ def test_no_import_leads_up_or_sideways():
     assert guilty == {}
 
 
+LIBRARY = "pytorch_metric_learning"
+PUBLIC = ("losses", "distances", "reducers", "miners", "regularizers")
+
+
+def public_in_version_3(package: str) -> set[str]:
+    tree = ast.parse((ROOT / "tests" / "standin" / LIBRARY / package / "__init__.py").read_text())
+    listed = next(
+        node.value for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+    )
+    return {str(node.value) for node in ast.walk(listed) if isinstance(node, ast.Constant)}
+
+
+def used_of_the_library(path: Path) -> Iterator[tuple[str, str]]:
+    """Modules of the library that a file imports from, and the names, also those after a dot, as in `miners.X`."""
+    packages = {}
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "*") for alias in node.names if alias.name.startswith(LIBRARY))
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(LIBRARY):
+            for alias in node.names:
+                if node.module == LIBRARY:
+                    packages[alias.asname or alias.name] = alias.name
+                else:
+                    yield str(node.module), alias.name
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in packages:
+            yield f"{LIBRARY}.{packages[node.value.id]}", node.attr
+
+
+def test_the_product_uses_what_is_public_in_both_versions_of_the_library():
+    """Version 3 promises its public packages alone. A private name works until a release that says nothing of it."""
+    public = {f"{LIBRARY}.{package}": public_in_version_3(package) for package in PUBLIC}
+    used = {(named(path), *use) for path in FILES for use in used_of_the_library(path)}
+    assert len(used) > 20
+    assert {use for use in used if use[2] not in public.get(use[1], set())} == set()
+
+
 def test_modules_form_no_circle():
     arrows = {named(path): set(map(named, modules_imported_by(path, nodes_at_import(parsed(path))))) for path in FILES}
     try:

@@ -153,8 +153,8 @@ def test_ci_runs_what_a_developer_runs() -> None:
     commands = [line for line in script.read_text().splitlines() if line and not line.startswith(("#", "set ", "cd "))]
     # Before the tests, the script only installs programs that they use.
     statistics = '[ -z "$other" ] || make test-statistics PYTHON="$other"'
-    assert commands[-4:] == ["make test", "make test-late", "make test-cluster", statistics]
-    assert [line for line in commands[:-4] if "make" in line or "pytest" in line] == []
+    assert commands[-5:] == ["make test", "make test-standin", "make test-late", "make test-cluster", statistics]
+    assert [line for line in commands[:-5] if "make" in line or "pytest" in line] == []
     assert script.stat().st_mode & 0o100, ".ci/run must be executable"
 
 

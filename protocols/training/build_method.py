@@ -18,10 +18,11 @@ import losses
 from losses.base import at_least_float32, without_autocast
 from losses.plugin import Normalization, PluginWrapper, TrainingPlugin
 from protocols.images.packing import BrokenImageError
+from protocols.training.library_versions import other_number
 from protocols.training.monitor import NotFiniteError
 from protocols.users_code.sources import SourceError, load_source, place_of, words_of
 from results import InputError
-from results.spec.component import Component, SourceName
+from results.spec.component import Component, SourceName, nested_components
 from results.spec.method import Method
 from results.spec.training_spec import FoldSpec
 
@@ -114,6 +115,7 @@ def build_method(spec: Method, class_counts: Sequence[int], embedding_size: int,
         class_counts: Number of training images of each class.
     """
     assert spec.loss is not None, "the untrained trunk has no loss to build"
+    refuse_other_numbers(spec)
     sizes = {
         "num_classes": len(class_counts),
         "embedding_size": embedding_size,
@@ -141,10 +143,17 @@ def build_component(
     for key, parameter in accepted_arguments(cls).items():
         if key in sizes and key not in arguments and parameter.default is inspect.Parameter.empty:
             arguments[key] = sizes[key]
+    if cls is pml_losses.MultipleLosses:  # Version 3 takes names only; version 2.9 computes the same with both.
+        arguments = {key: _named(value) for key, value in arguments.items()}
     with refusals(f"{component.name}({arguments})"):
         # A card can give a wrapper the name of its base loss, and the base loss's settings beside the wrapper's own.
         module: nn.Module = (cls.from_card if issubclass(cls, PluginWrapper) else cls)(**arguments, **(extra or {}))
     return module
+
+
+def _named(value: Any) -> Any:
+    """The elements of a list by their places; other values as they are."""
+    return {str(place): one for place, one in enumerate(value)} if isinstance(value, list) else value
 
 
 def _value(value: JsonValue, sizes: dict[str, Any]) -> Any:
@@ -240,6 +249,19 @@ def components_of(method: Method) -> dict[str, Component]:
     """Return the components of a method by kind."""
     components = {"loss": method.loss, "miner": method.miner, "regularizer": method.embedding_regularizer}
     return {kind: component for kind, component in components.items() if component is not None}
+
+
+def refuse_other_numbers(method: Method) -> None:
+    """Raise RefusedError for a class of the library that may have another number in its version 3 than in 2.9."""
+    for kind, component in components_of(method).items():
+        parts = [(kind, component.name, component.arguments)]
+        for _, nested in nested_components(component.arguments):
+            parts.append((str(nested.get("kind", "loss")), str(nested["name"]), nested.get("arguments", {})))  # type: ignore[arg-type]
+        for of_kind, name, arguments in parts:
+            if not component_class(of_kind, name).__module__.startswith("pytorch_metric_learning"):
+                continue
+            if line := other_number(of_kind, name, arguments, method.miner is not None):
+                raise RefusedError(line)
 
 
 def normalization_of(spec: FoldSpec) -> Normalization:

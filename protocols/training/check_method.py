@@ -17,8 +17,16 @@ from torch import nn
 
 from losses import version_of
 from losses.plugin import TrainingPlugin
-from protocols.training.build_method import SMALL, MethodError, check_component, component_class, components_of
+from protocols.training.build_method import (
+    SMALL,
+    MethodError,
+    check_component,
+    component_class,
+    components_of,
+    refuse_other_numbers,
+)
 from protocols.training.first_step import loss_falls, try_first_step
+from protocols.training.library_versions import LIBRARY
 from protocols.users_code.sources import SourceError, examine
 from results.spec.component import Component, SourceName, nested_components
 from results.spec.conditions import TrainingSettings
@@ -93,12 +101,13 @@ def _named(method: Method) -> Iterator[tuple[str, str]]:
 
 @cache
 def _library() -> str:
-    return f"pytorch-metric-learning {metadata.version('pytorch-metric-learning')}"
+    return f"{LIBRARY} {metadata.version(LIBRARY)}"
 
 
 def _check(settings: tuple[Method, ...]) -> LossFacts:
     facts = []
     for method in settings:
+        refuse_other_numbers(method)
         built = {kind: check_component(kind, component) for kind, component in components_of(method).items()}
         if method.loss is not None:
             facts.append(_facts(built["loss"], method.loss))

@@ -12,6 +12,7 @@ from pytorch_metric_learning import losses as pml
 from torch.func import functional_call
 
 import losses
+from losses.bridge import THREE
 from protocols.machine.torch_state import use_precision
 from tests.support.loss_cases import CASES, B, C, D, assert_same_state, batch, cases, made, train, value_of
 from tests.support.loss_cases import with_finite_gradients as finite
@@ -63,6 +64,25 @@ def test_evaluation_mode_changes_nothing(case):
     before = copy.deepcopy(loss)
     loss.eval()(*batch())
     assert_same_state(loss, before)
+
+
+@cases()
+def test_a_batch_without_gradients_changes_nothing_in_training_mode(case):
+    """A validation that forgets `loss.eval()`."""
+    loss = made(case)
+    before = copy.deepcopy(loss)
+    with torch.no_grad():
+        loss(*batch())
+    assert_same_state(loss, before)
+
+
+@cases()
+def test_another_default_device_is_that_of_new_losses_only(case):
+    loss, (embeddings, labels) = made(case), batch()
+    expected = value_of(loss, embeddings, labels)
+    with torch.device("meta"):
+        assert {tensor.device.type for tensor in case.make(C, D).state_dict().values()} <= {"meta"}
+        assert torch.equal(loss(embeddings, labels), expected)
 
 
 @cases()
@@ -136,6 +156,12 @@ def test_a_loss_with_selections_falls_along_its_gradient(case):
 # --- PML's conventions ---
 
 
+def terms_of(loss, embeddings, labels):
+    """The sub-losses that a reducer gets."""
+    loss.reducer = reducers.DoNothingReducer()
+    return loss(embeddings, labels)
+
+
 def mean_above_zero(part):
     kept = part["losses"][part["losses"] > 0]
     return kept.mean() if len(kept) else torch.zeros(())
@@ -144,8 +170,9 @@ def mean_above_zero(part):
 @cases(keywords=True)
 def test_reducers_and_names_of_the_sub_losses(case):
     embeddings, labels = batch()
-    parts = made(case, reducer=reducers.DoNothingReducer(), steps=0)(embeddings, labels)
-    assert set(parts) == set(made(case, steps=0).sub_loss_names())
+    loss = made(case, steps=0)
+    parts = terms_of(loss, embeddings, labels)
+    assert set(parts) == set(loss.sub_losses)
     choices = {
         reducers.MeanReducer: lambda part: part["losses"].mean(),
         reducers.SumReducer: lambda part: part["losses"].sum(),
@@ -154,10 +181,12 @@ def test_reducers_and_names_of_the_sub_losses(case):
     if case.divisors:
         choices[reducers.DivisorReducer] = lambda part: part["losses"].sum() / part["divisor"]
     for reducer, reduce in choices.items():
+        if THREE and case.divisors and reducer is not reducers.DivisorReducer:
+            with pytest.raises(ValueError, match="divisor"):
+                made(case, reducer=reducer(), steps=0)(embeddings, labels)
+            continue
         value = made(case, reducer=reducer(), steps=0)(embeddings, labels)
-        expected = sum(
-            part["losses"] if part["reduction_type"] == "already_reduced" else reduce(part) for part in parts.values()
-        )
+        expected = sum(part["losses"] if part["indices"] is None else reduce(part) for part in parts.values())
         torch.testing.assert_close(value, expected, msg=lambda text, r=reducer: f"{r.__name__}: {text}")
 
 
@@ -254,7 +283,7 @@ def wrong_batches():
         "label negative": (embeddings, labels - C, "labels must be in"),
         "labels not whole": (embeddings, labels.float(), "integers"),
         "no labels": (embeddings, None, "labels are required"),
-        "too few labels": (embeddings, labels[:-1], "must equal number of labels"),
+        "too few labels": (embeddings, labels[:-1], r"labels \(B\)"),
         "embeddings in three dimensions": (embeddings.reshape(B, 2, 4), labels, r"embeddings \(B, d\)"),
         "embeddings too narrow": (embeddings[:, :-1], labels, "dimensions"),
         "nothing": (embeddings[:0], labels[:0], "empty"),

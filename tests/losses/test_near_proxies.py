@@ -9,6 +9,7 @@ from pytorch_metric_learning.distances import CosineSimilarity, DotProductSimila
 from pytorch_metric_learning.reducers import AvgNonZeroReducer, MeanReducer
 
 from losses import CCPLoss
+from losses.bridge import THREE
 from losses.ccp import ball, near_proxies
 from losses.pair_losses import BatchSumReducer, EuclideanDistance
 
@@ -88,7 +89,7 @@ EVERY_PROXY_COUNTS = [
     pml.ContrastiveLoss(distance=LpDistance(normalize_embeddings=False, p=1)),
     pml.ContrastiveLoss(distance=LpDistance(normalize_embeddings=False, power=2)),
     pml.ContrastiveLoss(distance=CosineSimilarity()),
-    pml.ContrastiveLoss(distance=EUCLIDEAN, collect_stats=True),
+    *([] if THREE else [pml.ContrastiveLoss(distance=EUCLIDEAN, collect_stats=True)]),
     pml.ContrastiveLoss(distance=EUCLIDEAN, reducer=MeanReducer()),
     pml.TripletMarginLoss(distance=EUCLIDEAN, reducer=MeanReducer()),
     pml.TripletMarginLoss(distance=EUCLIDEAN, reducer=BatchSumReducer()),

@@ -8,6 +8,7 @@ from torch import nn
 from torch.nn import functional
 
 from losses import CouplingFlow, NIRLoss, ProxyGMLLoss, ProxyISALoss, SoftTripleLoss
+from losses.bridge import THREE
 from losses.plugin import Needs
 from tests.support.golden_files import case_name, golden
 from tests.support.linear_trunk import CLOCK, context_without_pool
@@ -206,7 +207,21 @@ def test_sigma_and_temperature():
     torch.testing.assert_close(soft, functional.softplus(nll / 2).mean())
 
 
-@pytest.mark.parametrize("base", ["soft_triple", pml_losses.ProxyAnchorLoss(3, 4)])
+def of_the_library():
+    """In version 3 the library's losses have no `proxies`."""
+    return pml_losses.ProxyAnchorLoss(3, 4) if not THREE else Foreign()
+
+
+class Foreign(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.proxies = nn.Parameter(torch.randn(3, 4))
+
+    def forward(self, embeddings, labels, indices_tuple=None):
+        return functional.cross_entropy(embeddings @ self.proxies.t(), labels)
+
+
+@pytest.mark.parametrize("base", ["soft_triple", of_the_library()])
 def test_groups_have_their_rates_and_never_decay(base):
     loss = small(base)
     proxies, flow = loss.param_groups(lr=0.04, weight_decay=0.5)
@@ -233,7 +248,7 @@ def test_a_base_with_one_row_per_class_is_accepted_whatever_its_class():
     for base in (
         ProxyGMLLoss(3, 4, proxies_per_class=1, r=0.9),
         ProxyISALoss(3, 4, memory_size=8),
-        pml_losses.ProxyAnchorLoss(3, 4),
+        of_the_library(),
         SoftTripleLoss(3, 4, centers_per_class=5),
     ):
         assert small(base)(embeddings, labels).isfinite()

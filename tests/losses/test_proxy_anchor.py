@@ -3,6 +3,7 @@ import torch
 from pytorch_metric_learning.losses import ProxyAnchorLoss as PMLProxyAnchorLoss
 
 from losses import ProxyAnchorLoss
+from losses.bridge import THREE
 from tests.support.golden_files import case_name, golden
 
 
@@ -18,10 +19,14 @@ def test_agrees_with_the_authors_code_also_per_class(case):
         assert terms[f"{sign}_loss"]["divisor"] == case.tensor(f"{sign}_divisor")
 
 
-def test_pml_downcasts_its_proxies_and_ours_does_not():
+def test_pml_downcasts_its_proxies_or_refuses_and_ours_does_neither():
     embeddings, labels = torch.randn(4, 8).bfloat16(), torch.tensor([0, 1, 2, 0])
     theirs, ours = PMLProxyAnchorLoss(3, 8), ProxyAnchorLoss(3, 8)
-    theirs(embeddings, labels)
-    assert theirs.proxies.dtype == torch.bfloat16, "PML closed the trap: this class may go"
+    if THREE:
+        with pytest.raises(ValueError, match="dtype"):
+            theirs(embeddings, labels)
+    else:
+        theirs(embeddings, labels)
+        assert theirs.proxies.dtype == torch.bfloat16
     assert ours(embeddings, labels).dtype == torch.float32
     assert ours.proxies.dtype == torch.float32

@@ -32,7 +32,7 @@ REFUSED = {
     "condition must be one of dense, start, mid, end": lambda: nir(cond="all"),
     "one proxy per class, .* ProxyGMLLoss has": lambda: nir(losses.ProxyGMLLoss(3, 4, proxies_per_class=3, r=0.9)),
     "needs a base loss with one proxy per class, .3, 4.; ProxyAnchorLoss has .3, 5": lambda: nir(
-        pml.ProxyAnchorLoss(3, 5)
+        losses.ProxyAnchorLoss(3, 5)
     ),
     "TripletMarginLoss has none: use one such as": lambda: nir(pml.TripletMarginLoss()),
     "needs unit vectors, CCPLoss has none": lambda: nir(losses.CCPLoss(pml.TripletMarginLoss(distance=BALL), 3, 4)),

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from losses import CCPLoss, ProxyISALoss, Schedule
+from losses import CCPLoss, NIRLoss, ProxyAnchorLoss, ProxyISALoss, Schedule, XBMLoss
 from losses.plugin import Needs, TrainingPlugin
 from protocols.images.samples import BatchSource
 from protocols.training.batches import batches
@@ -90,6 +90,54 @@ def test_a_loss_that_picks_samples_asks_for_images():
     loss = CCPLoss.from_card(num_classes=2, embedding_size=4)
     with pytest.raises(ValueError, match="CCPLoss picks its proxies among embeddings of training images; give images="):
         Schedule(loss, nn.Linear(2, 4), [0, 1], batch_size=2)
+
+
+def with_scaler(name, scale, unscale):
+    """The network's weights after six steps of a plain loop with torch's scaler."""
+    torch.manual_seed(0)
+    images, labels, network = torch.randn(64, 8), torch.arange(64) % 4, nn.Linear(8, 16)
+    loss = SCALED[name]()
+    groups = [{"params": network.parameters()}, *loss.param_groups(lr=1e-2, weight_decay=0.0)]
+    optimizer = torch.optim.SGD(groups, lr=1e-2)
+    schedule = Schedule(
+        loss, network, labels, batch_size=16, trunk=network, warmup_epochs=0, images=lambda rows: images[rows]
+    )
+    scaler = torch.amp.GradScaler("cpu", init_scale=scale, enabled=scale != 1)
+    schedule.evaluated({"map_at_r": 0.5})
+    for rows in list(torch.arange(64).split(16))[:3] * 2:
+        schedule.start_step()
+        optimizer.zero_grad()
+        scaler.scale(loss(network(images[rows]), labels[rows])).backward()
+        if unscale:
+            scaler.unscale_(optimizer)
+        if schedule.gradients_ready():
+            scaler.step(optimizer)
+        scaler.update()
+        schedule.evaluated({"map_at_r": 0.1})
+    return network.weight.detach()
+
+
+SCALED = {
+    "CCPLoss": lambda: CCPLoss.from_card(num_classes=4, embedding_size=16, proxies_per_class=2, lam=20.0, patience=1),
+    "NIRLoss": lambda: NIRLoss(ProxyAnchorLoss(4, 16), embedding_size=16, n_blocks=2, depth=1, width=16),
+    "XBMLoss": lambda: XBMLoss.from_card(embedding_size=16, memory_size=32),
+}
+
+
+@pytest.mark.parametrize("name", SCALED)
+def test_a_gradient_scaler_changes_nothing_where_the_gradients_are_unscaled_before_the_hook(name):
+    plain = with_scaler(name, 1, unscale=False)
+    assert torch.equal(with_scaler(name, 65536.0, unscale=True), plain)
+    if name == "XBMLoss":  # It does not act on gradients.
+        assert torch.equal(with_scaler(name, 65536.0, unscale=False), plain)
+        return
+    with pytest.raises(ValueError, match=rf"by 65536, as by a GradScaler, and {name} .* scaler.unscale_\(optimizer\)"):
+        with_scaler(name, 65536.0, unscale=False)
+
+
+@pytest.mark.parametrize("name", ["CCPLoss", "NIRLoss"])
+def test_a_step_that_the_scale_overflows_is_skipped_and_the_loop_goes_on(name):
+    assert with_scaler(name, 3e38, unscale=True).isfinite().all()
 
 
 def test_the_examples_of_the_docs_call_the_hooks():
