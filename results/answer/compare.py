@@ -28,9 +28,11 @@ from results.answer.pair_tests import (
     paired_differences,
     pairs_of,
     smallest_detectable,
+    textbook_p,
+    welch_p,
     with_assumed_search,
 )
-from results.answer.question import ALPHA, Question
+from results.answer.question import ALPHA, PAIRED, Question
 from results.answer.signed_ranks import FEWEST_DATASETS, signed_rank
 from results.answer.typical import mean_errors, method_values
 from results.answer.values import MethodValues, Pair, Runs, Untested
@@ -123,7 +125,9 @@ def differences_of(
     if question.unit == "summary":
         summaries = [values[name].summary or (0.0, 1) for name in names]
         counts = np.array([count + more for _, count in summaries], dtype=float)
-        squares = np.maximum([deviation**2 for deviation, _ in summaries], np.finfo(float).tiny) / counts
+        # Folds share training data (Nadeau and Bengio).
+        shares = 1 / counts + (1 / (counts - 1) if question.folds else 0)
+        squares = np.maximum([deviation**2 for deviation, _ in summaries], np.finfo(float).tiny) * shares
         # Each method has its own variance, so the test is Welch's.
         means, pool = np.array([values[name].mean for name in names]), np.arange(len(names))
         return MeanErrors(means, squares, counts - 1, pool).pairs()
@@ -249,7 +253,7 @@ def _verdicts(
         columns["p_beyond"] = np.maximum(better, beyond)
         equal = adjust_equal(tested.p_equal(margin), compare, methods)
         columns["p_equal"] = np.minimum(equal / (1 - SHARE_OF_BETTER), 1)
-    if question.unit in ("run", "block", "summary"):
+    if question.unit in ("run", "block", "summary") and not question.folds:
         columns["break_even"] = break_even(tested.difference, error, degrees, level)
     verdicts: dict[tuple[str, str], dict[str, Any]] = {}
     for index, names_of_pair in enumerate(asked):
@@ -285,6 +289,27 @@ def find_pair(pairs: Sequence[Pair], one: str, other: str) -> Pair | None:
     """Return a pair with `one` as its a; None if it is not there."""
     found = next((pair for pair in pairs if {pair.a, pair.b} == {one, other}), None)
     return found.turned() if found is not None and found.a != one else found
+
+
+def plain_test(question: Question, pair: Pair) -> tuple[str, float] | None:
+    """Return the textbook's test of a pair alone and its p value, for a reader to see what ours changes.
+
+    It takes all values, also those that are set aside, pools nothing and corrects nothing. None where it has no answer.
+    """
+    a, b = pair.of_a, pair.of_b
+    if question.unit == "dataset" and pair.p is not None:
+        return "Wilcoxon's signed-rank test", pair.p
+    if question.unit == "dataset":
+        return None
+    if a.summary and b.summary:
+        p = welch_p(*((own.mean, own.summary[0] ** 2, own.summary[1]) for own in (a, b) if own.summary))
+        return None if math.isnan(p) else ("Welch's t test", p)
+    paired = question.unit in PAIRED
+    one, other = (np.array([*own.units, *own.failed]) for own in (a, b))
+    if min(len(one), len(other)) < 2 or (paired and len(one) != len(other)):
+        return None
+    p = textbook_p(one, other, paired=paired)
+    return None if math.isnan(p) else ("paired t test" if paired else "Welch's t test", p)
 
 
 def gains_over(
