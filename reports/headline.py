@@ -257,6 +257,8 @@ def _given(found: Answer) -> str:
     }
     if found.question.unit == "dataset":
         return f" over {counted(len(next(iter(found.runs.values()))), 'dataset')}"
+    if found.question.folds:
+        return words["fold"]
     return words.get(found.question.unit, "") + _that_remain(found)
 
 

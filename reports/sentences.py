@@ -12,6 +12,7 @@ from reports.tables.formats import escape_latex
 from reports.tables.table import Cell, value_text
 from reports.tables.tests_in_words import adjustment_words, correction_words, variance_words
 from results.answer.answers import Answer
+from results.answer.compare import plain_test
 from results.answer.values import MethodValues, Pair
 from results.wording import capitalized, plural, score_form
 
@@ -68,7 +69,9 @@ def sentence(found: Answer, pair: Pair) -> str:
         if pair.difference < 0:
             ends = -ends[1], -ends[0]
         parts.append(f"95 % interval {_number(found, ends[0])} to {_number(found, ends[1])}")
+    plain = plain_test(question, pair) if question.experiment is None and question.unit != "dataset" else None
     parts += [_p_words(found, pair), _counts(found, pair), _test(found, pair)]
+    parts += [f"{plain[0]} of this pair alone: {_p_text(plain[1])}"] if plain else []
     if pair.means_disagree:
         parts.append(f"{found.with_failed_words(pair)}, so there is no verdict")
     return f"{sentence} ({'; '.join(parts)})."
@@ -80,9 +83,13 @@ def _number(found: Answer, value: float) -> str:
 
 def _p_words(found: Answer, pair: Pair) -> str:
     equal = pair.size == "within" and not pair.better
-    text = value_text(Cell(pair.p_equal if equal else pair.p_better, form=P_VALUE))
-    adjusted = correction_words(found.question, equal=equal)
-    return ", ".join(filter(None, [f"p {text}" if text.startswith("<") else f"p = {text}", adjusted]))
+    text = _p_text(pair.p_equal if equal else pair.p_better)
+    return ", ".join(filter(None, [text, correction_words(found.question, equal=equal)]))
+
+
+def _p_text(p: float | None) -> str:
+    text = value_text(Cell(p, form=P_VALUE))
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
 def _counts(found: Answer, pair: Pair) -> str:
@@ -112,7 +119,8 @@ def _test(found: Answer, pair: Pair) -> str:
         case "fold":
             return f"corrected t test of cross-validation (Nadeau and Bengio, 2003) {degrees}"
         case "summary":
-            return f"Welch's t test from means and deviations {degrees}"
+            of_folds = ", corrected for folds that share training data," if found.question.folds else ""
+            return f"Welch's t test from means and deviations{of_folds} {degrees}"
     return f"t test {degrees}"
 
 

@@ -23,6 +23,20 @@ class Command(NamedTuple):
     purpose: str
 
 
+class Origin(NamedTuple):
+    """Where scores are from that no experiment of the suite measured.
+
+    Attributes:
+        command: The whole command that answers again.
+        facts: Names and texts: the file, its hash, the columns by what they are.
+        lists: What was left out and why, by a heading.
+    """
+
+    command: str
+    facts: tuple[tuple[str, str], ...]
+    lists: Mapping[str, tuple[str, ...]]
+
+
 class MethodSource(NamedTuple):
     """The papers that a method comes from, in words and as addresses, which start with https://."""
 
@@ -49,6 +63,7 @@ class Material:
         departures: Settings that differ from the suite's experiment file of the same name, as phrases.
         sources: Papers of the methods, by method, for the methods that the suite brings.
         made: When and by what the page was made, for its footer.
+        origin: Where the scores are from, if no experiment measured them.
         label: What the labels of its tables in LaTeX begin with; empty for the name.
     """
 
@@ -60,6 +75,7 @@ class Material:
     commands: tuple[Command, ...] = ()
     sources: Mapping[str, MethodSource] = field(default_factory=dict)
     made: str = ""
+    origin: Origin | None = None
     label: str = ""
 
     @property

@@ -24,7 +24,7 @@ from results.findings.experiment import ExperimentAnswer
 from results.published.tables import published_table, published_tables
 from results.records.provenance import Provenance
 from results.values import flat
-from results.wording import capitalized, counted, every, in_words, things
+from results.wording import capitalized, counted, every, in_words, plural, things
 
 _LEVELS = ("limit", "warning", "note")
 _FOLDER = Path(__file__).parent / "templates"
@@ -52,6 +52,7 @@ def build_page(material: Material) -> tuple[str, tuple[PageFigure, ...]]:
         "counted": counted,
         "every": every,
         "things": things,
+        "plural": plural,
     }
     html = environment.get_template("page.html").render(
         **page_values(material, figures),

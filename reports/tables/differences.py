@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from reports.tables.table import Cell, Column, NumberFormat, Row, Sheet, Table, Value, format_of
 from reports.tables.tests_in_words import adjustment_words, variance_words
 from results.answer.answers import Answer
-from results.answer.compare import find_pair
+from results.answer.compare import find_pair, plain_test
 from results.answer.pair_tests import power_words
 from results.answer.question import PAIRED, Question
 from results.answer.values import Pair
-from results.wording import counted, counted_span, plural, score_form
+from results.wording import counted, counted_span, joined, plural, score_form
 
 _OF_TEST = (
     *("degrees", "p", "p_better", "p_beyond", "p_equal", "smallest", "break_even", "direction", "size", "untested"),
@@ -33,7 +33,7 @@ def differences(found: Answer) -> Table:
     """Build the table that compares pairs of methods on the asked score."""
     titles, title = found.titles, f"{found.question.title}: is the difference real?"
     if not found.pairs and not found.gains:
-        return Table(title, "Fewer than two methods are compared.", (), (), Sheet(_HEADER, ()), first="Methods")
+        return Table(title, "Fewer than two methods are compared.", (), (), Sheet(_header(found), ()), first="Methods")
     shown = [one for one in found.findings if one.where in ("comparison", "origin") and one.level != "note"]
     asked = [asked_pairs(found)] if found.pairs else []
     asked += ["each method with its card's own setting"] if found.gains else []
@@ -44,12 +44,21 @@ def differences(found: Answer) -> Table:
         f"{_in_unit(found.question)}: {' and '.join(asked)}, over {_units(found)}.",
         columns=_columns(found),
         rows=tuple(Row(f"{titles[pair.a]} − {titles[pair.b]}", _cells(found, pair, own)) for pair, own in pairs),
-        own_sheet=Sheet(_HEADER, tuple(_values(found, pair, own) for pair, own in pairs)),
+        own_sheet=Sheet(_header(found), tuple(_values(found, pair, own) for pair, own in pairs)),
         first="Methods",
         in_latex=("difference", "verdict"),
         notes=tuple(finding.sentences for finding in shown),
         remarks=tuple(_reading(found)),
     )
+
+
+def _header(found: Answer) -> tuple[str, ...]:
+    return (*_HEADER, "plain_test", "plain_p") if _has_plain(found) else _HEADER
+
+
+def _has_plain(found: Answer) -> bool:
+    """Whether the textbook's test of each pair stands beside ours: for tables of others, whose readers know it."""
+    return found.question.experiment is None and any(plain_test(found.question, pair) for pair in found.pairs)
 
 
 _UNITS = {
@@ -68,6 +77,8 @@ def _in_unit(question: Question) -> str:
 
 
 def _units(found: Answer) -> str:
+    if found.question.unit == "summary" and found.question.folds:
+        return "means and deviations of folds"
     return _UNITS.get(found.question.unit, f"runs paired by {found.question.shared}")
 
 
@@ -162,6 +173,13 @@ def _would_have_shown(question: Question) -> str:
     )
 
 
+def _plain_words(found: Answer) -> str:
+    """Say which test the plain p values are of."""
+    tests = dict.fromkeys(one[0] for pair in found.pairs if (one := plain_test(found.question, pair)))
+    aside = ", also of those set aside" if found.failed else ""
+    return f"p (plain): {joined([*tests])} of each pair alone{aside}, without pooling and without correction."
+
+
 def _reading(found: Answer) -> list[str]:
     question = found.question
     sentences, margin = [], f"{question.margin_words}{question.points}"
@@ -177,6 +195,7 @@ def _reading(found: Answer) -> list[str]:
             f"The probability of any wrong claim in {'these two columns' if size else 'this column'} is meant to be at "
             f"most {100 * question.alpha:g} %{exceptions(question)}.",
             *([f"p: {'; '.join(filter(None, [adjusted, variance_words(found)]))}."] if found.tested else []),
+            *([_plain_words(found)] if _has_plain(found) else []),
             "The 95 % intervals hold for one pair alone.",
         ]
         if _has_classes(found):
@@ -208,6 +227,7 @@ def _columns(found: Answer) -> tuple[Column, ...]:
         more = [Column("size", numeric=False)] if _has_size(found) else []
         more += [
             Column("p (adjusted)"),
+            *([Column("p (plain)", meaning=_plain_words(found))] if _has_plain(found) else []),
             counts,
             *([Column("would have shown", meaning=_would_have_shown(found.question))] if _has_smallest(found) else []),
         ]
@@ -227,7 +247,7 @@ def _has_smallest(found: Answer) -> bool:
 
 
 def _has_break_even(found: Answer) -> bool:
-    return found.question.unit in ("run", "block", "summary")
+    return any(pair.break_even is not None for pair in found.pairs)
 
 
 def _has_classes(found: Answer) -> bool:
@@ -250,7 +270,10 @@ def _cells(found: Answer, pair: Pair, settings: Pair | None) -> list[Cell]:
     cells += [Cell(f"{verdict}{found.mark_words(pair)}")]
     if found.tested or found.gains:
         cells += [Cell(size_words(pair, question))] if _has_size(found) else []
-        cells += [Cell(pair.p_better, form=P_VALUE), count]
+        plain = plain_test(question, pair)
+        cells += [Cell(pair.p_better, form=P_VALUE)]
+        cells += [Cell(plain[1] if plain else None, form=P_VALUE)] if _has_plain(found) else []
+        cells += [count]
         cells += [shown_cell(pair.smallest, question)] if _has_smallest(found) else []
         if _has_break_even(found):
             cells.append(Cell(pair.break_even if pair.better else None, form=distance))
@@ -268,4 +291,5 @@ def _values(found: Answer, pair: Pair, settings: Pair | None) -> tuple[Value, ..
     ends = (pair.difference, low, high, pair.difference_of_all, pair.over_classes)
     counts = (pair.of_a.n, pair.of_b.n, pair.of_a.runs, pair.of_b.runs)
     of_test = (getattr(pair, name) for name in _OF_TEST)
-    return (*named, *ends, *counts, *of_test, settings.direction if settings else None)
+    plain = (plain_test(question, pair) or (None, None)) if _has_plain(found) else ()
+    return (*named, *ends, *counts, *of_test, settings.direction if settings else None, *plain)

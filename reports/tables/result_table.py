@@ -284,8 +284,8 @@ def _units_words(question: Question) -> str:
             return "n runs of the settings that one search found"
         case "block":
             return f"n {question.shared} values that all methods share, so differences are surer than these"
-        case "fold":
-            return "n folds, which share training data"
+    if question.folds:
+        return "n folds, which share training data"
     return "n runs"
 
 

@@ -18,9 +18,10 @@ def adjustment_words(question: Question, *, equal: bool = False) -> str:
     """
     steps = ["".join(_correction(question, equal=equal))]
     if question.unit != "dataset":
-        share = Fraction(1 - SHARE_OF_BETTER if equal else SHARE_OF_BETTER)
-        steps.append(f'divided by {share}, the share of the level for "{"equal" if equal else "better"}"')
-    words = " and ".join(filter(None, steps))
+        share, verdict = Fraction(1 - SHARE_OF_BETTER if equal else SHARE_OF_BETTER), "equal" if equal else "better"
+        of_level = f'adjusted for the {share} of the level that "{verdict}" has'
+        steps.append(f'divided by {share}, the share of the level for "{verdict}"' if question.experiment else of_level)
+    words = " and ".join(filter(None, steps)).replace(" and adjusted for", " and for")
     if question.looks:
         words += (
             f", and the least of those after l = {joined([*map(str, question.looks)])} searches, as far as there are "
@@ -57,6 +58,8 @@ def variance_words(found: Answer) -> str:
     question, units = found.question, plural(found.unit_word)
     factor = f"times 1 + 1/(S − 1)² for S {units}"
     match question.unit:
+        case "summary" if question.folds:
+            return f"the variance of a mean is that of its folds times 1/n + 1/(n − 1) for n {units}"
         case "search" | "run":
             planned = {key: found.values[key].planned for key in question.compared}
             varied = [one for one in planned.values() if not one.constant]

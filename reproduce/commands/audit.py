@@ -15,8 +15,8 @@ from reproduce.terminal import print_table, say
 from results.wording import counted
 
 if TYPE_CHECKING:
+    from reproduce.outputs.audit import AuditedFile
     from results.answer.answers import Answer
-    from results.answer.audit import Audit
 
 ScoresFile = Annotated[
     str,
@@ -46,9 +46,12 @@ def _column(name: str, text: str) -> typer.models.OptionInfo:
 
 
 Score = Annotated[str, _column("--score", "Column (or metric) that is compared, of several.")]
-MethodOption = Annotated[str, _column("--method", "The methods. Default: method, model, ...")]
-DatasetOption = Annotated[str, _column("--dataset", "The datasets. Default: dataset, benchmark, task.")]
-Run = Annotated[str, _column("--run", "What numbers independent runs. Default: run, seed, ...")]
+MethodOption = Annotated[
+    str,
+    _column("--method", "The methods; A+B for several columns, columns if each is one. Default: method, model, ..."),
+]
+DatasetOption = Annotated[str, _column("--dataset", "The datasets, likewise. Default: dataset, benchmark, task.")]
+Run = Annotated[str, _column("--run", "What numbers independent runs; row if each row is one. Default: run, seed, ...")]
 Search = Annotated[str, _column("--search", "The searches, whose runs count as one. Default: search, study.")]
 Paired = Annotated[
     str, _column("--paired", "What all methods share: they are compared within it. Default: split, block, subject.")
@@ -59,7 +62,15 @@ WhereOption = Annotated[
     list[str] | None,
     typer.Option("--where", help="Only rows with this value.", metavar="COLUMN=VALUE", rich_help_panel=_PANEL),
 ]
-Wide = Annotated[bool, typer.Option("--wide", help="Each column of numbers is a method.", rich_help_panel=_PANEL)]
+NumberOfRuns = Annotated[
+    str,
+    typer.Option(
+        "--n",
+        help="Runs behind each mean of a summary, such as 5, or 5-folds; or what n are: runs, folds.",
+        metavar="N",
+        rich_help_panel=_PANEL,
+    ),
+]
 PlusMinus = Annotated[
     Literal["sd", "se"],
     typer.Option("--plus-minus", help="What ± is: a deviation or a standard error.", rich_help_panel=_PANEL),
@@ -105,7 +116,7 @@ def audit(
     last: Last = "",
     best_of: BestOf = "",
     where: WhereOption = None,
-    wide: Wide = False,
+    n: NumberOfRuns = "",
     plus_minus: PlusMinus = "sd",
     compare: Compare = None,
     margin: Margin = None,
@@ -123,30 +134,30 @@ def audit(
     answer each, and a board; with one score of each they are the sample. The exit status is 0 whatever the verdict.
     """
     from reproduce.outputs.audit import audit_file, write_audit
-    from results.records.columns import Reading
+    from results.records.scores_table import Reading
 
     columns: dict[str, Any] = {"method": method, "dataset": dataset, "score": score}
     repeats = {"run": run, "search": search, "paired": paired}
-    rows = {"last": last, "best_of": best_of, "wide": wide, "where": tuple(map(_condition, where or ()))}
+    rows = {"last": last, "best_of": best_of, "n": n, "where": tuple(map(_condition, where or ()))}
     scores = {"scale": scale, "lower_is_better": lower_is_better, "plus_minus": plus_minus}
     asked = {"compare": compare, "margin": margin, "keep_all": keep_all or None}
     changes = {name: value for name, value in asked.items() if value is not None}
-    found = audit_file(file, Reading(**(columns | repeats | rows | scores)), assume_deviation, **changes)
+    made = audit_file(file, Reading(**(columns | repeats | rows | scores)), assume_deviation, **changes)
     if to is not None:
-        say(found.read)
-        for page in write_audit(found, to):
+        say(made.found.read)
+        for page in write_audit(made, to):
             say(str(page))
     else:
-        _print(found, output, what)
+        _print(made, output, what)
 
 
-def _print(found: Audit, output: str, what: str) -> None:
+def _print(made: AuditedFile, output: str, what: str) -> None:
     from reports.sentences import sentences
     from reproduce.outputs.audit import as_json, board_of
-    from reproduce.outputs.tables import OF_SCORES
 
+    found = made.found
     if output == "json":
-        sys.stdout.write(as_json(found))
+        sys.stdout.write(as_json(made))
     elif what == "sentences":
         for one in found.answers.values():
             sys.stdout.writelines(f"{line}\n" for line in sentences(one, latex=output == "latex"))
@@ -160,6 +171,8 @@ def _print(found: Audit, output: str, what: str) -> None:
             for drawn in (ranking_table(board), pairs_table(board, decided=True)):
                 print_table(drawn, output)
     else:
+        from reproduce.outputs.tables import OF_SCORES
+
         for one in found.answers.values():
             print_table(OF_SCORES[what](one), output)
 

@@ -1,28 +1,48 @@
-"""Reads a file of anybody's scores, and writes the pages and tables of the answers to it, without torch."""
+"""Reads a file of anybody's scores, and writes the pages and tables of the answers to it, without torch.
 
+What draws pages and boards is imported only when one is written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
 import json
-from collections.abc import Iterator
+import shlex
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from reports.board.board_table import pairs_table, ranking_table
-from reports.board.boards import Board, board_of_answers
-from reports.headline import comparison_lines, headline
-from reports.sentences import sentences
-from reports.tables.differences import differences
-from reports.tables.formats import WRITERS, to_json
-from reports.tables.result_table import table_of
 from reproduce.errors import InputError, writing_to
-from reproduce.outputs.evaleval import evaleval_records
-from reproduce.outputs.page import drawn_line, write_figures
 from reproduce.outputs.read_table import read_table
-from reproduce.outputs.tables import FILES, OF_SCORES, write_board
-from results.answer.audit import Audit, audit
+from results.answer.audit import Audit, audit, said_of
 from results.atomic_files import folder_names, write_atomically
-from results.records.columns import Reading
+from results.records.scores_table import OpenQuestions, Reading
+from results.wording import counted
+
+if TYPE_CHECKING:
+    from reports.board.boards import Board
+    from reports.page.material import Origin
 
 
-def audit_file(file: str, reading: Reading, deviation: float | None, **changes: Any) -> Audit:
+@dataclass(frozen=True)
+class AuditedFile:
+    """The answers to a file of scores.
+
+    Attributes:
+        found: The answers.
+        command: The whole command that gives them, as a shell takes it.
+        sha256: The hash of the file; empty for a folder of records.
+    """
+
+    found: Audit
+    command: str
+    sha256: str
+
+
+def audit_file(file: str, reading: Reading, deviation: float | None, **changes: Any) -> AuditedFile:
     """Answer for a file of scores, for a folder of records, or for standard input if it is `-`.
 
     Args:
@@ -32,25 +52,84 @@ def audit_file(file: str, reading: Reading, deviation: float | None, **changes: 
         changes: Fields of `Question`.
 
     Raises:
-        InputError: The file cannot be used, or names a method that it does not have.
+        InputError: The file cannot be used, or names a method that it does not have. Where questions are open, the
+            message has all of them and the command that answers them.
     """
     name = "standard input" if file == "-" else Path(file).name
     if deviation is not None and not deviation > 0:
         raise InputError("--assume-deviation: give a number above 0, in points, such as 0.6")
-    table = read_table(file, name)
+    text = sys.stdin.read() if file == "-" else ""
+    table = read_table(file, name, text)
+    further = [] if deviation is None else ["--assume-deviation", f"{deviation:g}"]
+    for option, value in changes.items():
+        further += [f"--{option.replace('_', '-')}", *([] if value is True else [str(value)])]
     try:
-        return audit(table, reading, name, deviation, **changes)
+        found = audit(table, reading, name, deviation, **changes)
+    except OpenQuestions as error:
+        raise InputError(_questions_words(error, file, name, further)) from error
     except ValueError as error:
         raise InputError(f"{name}: {error}") from error
+    content = text.encode() if file == "-" else Path(file).read_bytes() if Path(file).is_file() else b""
+    return AuditedFile(found, _command(file, reading, further), hashlib.sha256(content).hexdigest() if content else "")
+
+
+def _command(file: str, reading: Reading, further: list[str]) -> str:
+    return shlex.join(["python", "-m", "reproduce", "audit", file, *reading.options(), *further])
+
+
+def _questions_words(error: OpenQuestions, file: str, name: str, further: list[str]) -> str:
+    """All open questions, what was understood, and the command that takes the most likely answer to each."""
+    questions = error.questions
+    if len(questions) == 1 and not questions[0][1]:
+        return f"{name}: {questions[0][0]}"
+    lines = [f"{name}: {counted(len(questions), 'question')} before anything is compared."]
+    for text, taken in questions:
+        lines.append(f"- {text}." + (f" Most likely, and taken below: {taken}" if taken else ""))
+    if error.read is not None:
+        lines.append(f"Read that way, it is {said_of(error.read, error.guess, name).removeprefix(f'{name}: ')}")
+        lines += ["Check it, change what is wrong, and run", _command(file, error.guess, further)]
+    elif any(taken for _, taken in questions):
+        lines += ["As far as it is known, the command is", _command(file, error.guess, further)]
+    return "\n".join(lines)
+
+
+def origin_of(made: AuditedFile) -> Origin:
+    """What the page and JSON say of the table: columns by what they are, and what was left out and why."""
+    from reports.page.material import Origin, version
+
+    read = made.found.table
+    columns = tuple((role, column) for role, column in read.roles.items())
+    facts = (("file", made.found.name), *([("SHA-256 of the file", made.sha256)] if made.sha256 else []), *columns)
+    empty = [
+        f"{method}{f' on {dataset}' if dataset else ''}: {counted(len(rows), 'row')} without a score "
+        f"({', '.join(map(str, rows[:8]))}{', ...' if rows[8:] else ''})"
+        for (dataset, method), rows in read.left_out.items()
+    ]
+    lists = {
+        "Rows that were left out or merged": (*read.said, *empty),
+        "Columns that were not read": tuple(f"{column}: {why}" for column, why in read.unread.items()),
+    }
+    return Origin(made.command, (("version", version() or "unknown"), *facts), lists)
 
 
 def board_of(found: Audit) -> Board | None:
     """The board of the answers on several datasets; exported experiments have theirs from `reproduce board`."""
-    return None if found.exported else board_of_answers(found.answers)
+    if found.exported or len(found.answers) < 2:
+        return None
+    from reports.board.boards import board_of_answers
+
+    return board_of_answers(found.answers)
 
 
-def as_json(found: Audit) -> str:
+def as_json(made: AuditedFile) -> str:
     """Write everything that is said of a table of scores as JSON."""
+    from reports.board.board_table import pairs_table, ranking_table
+    from reports.headline import comparison_lines, headline
+    from reports.sentences import sentences
+    from reports.tables.differences import differences
+    from reports.tables.formats import to_json
+    from reports.tables.result_table import table_of
+
     answers = [
         {
             "title": title,
@@ -62,28 +141,44 @@ def as_json(found: Audit) -> str:
             "sentences": sentences(one),
             "findings": [vars(finding) for finding in one.findings],
         }
-        for title, one in found.answers.items()
+        for title, one in made.found.answers.items()
     ]
-    said: dict[str, Any] = {"read": found.read, "answers": answers}
-    if (board := board_of(found)) is not None:
+    origin = origin_of(made)
+    said: dict[str, Any] = {
+        "read": made.found.read,
+        "command": origin.command,
+        **dict(origin.facts[:1]),
+        "sha256": made.sha256,
+        "columns": dict(made.found.table.roles),
+        "columns_left_out": dict(made.found.table.unread),
+        "rows_left_out": list(origin.lists["Rows that were left out or merged"]),
+        "answers": answers,
+    }
+    if (board := board_of(made.found)) is not None:
         drawn = {"ranking": ranking_table(board), "pairs": pairs_table(board)}
         said["board"] = {name: json.loads(to_json(table)) for name, table in drawn.items()}
     return json.dumps(said, indent=1) + "\n"
 
 
-def write_audit(found: Audit, folder: Path) -> Iterator[Path]:
-    """Write a page with its figures and tables for each answer, and the board; yield the pages.
+def write_audit(made: AuditedFile, folder: Path) -> Iterator[Path]:
+    """Write a page with its figures and tables for each answer, and for several an index and a board; yield the pages.
 
     What an earlier audit wrote here and this one does not write is removed: `audit.json` lists its files.
     """
     from reports.page.material import Material
     from reports.page.page import build_page
+    from reports.sentences import sentences
+    from reports.tables.formats import WRITERS
+    from reproduce.outputs.evaleval import evaleval_records
+    from reproduce.outputs.page import drawn_line, write_figures
+    from reproduce.outputs.tables import FILES, OF_SCORES, write_board
 
+    found, origin = made.found, origin_of(made)
     names = folder_names(found.answers, (_BOARD, "figures"))
     written: list[Path] = [folder / _LIST]
     for title, one in found.answers.items():
         place = folder / names[title] if len(found.answers) > 1 else folder
-        html, figures = build_page(Material(title, one, made=drawn_line(f" from {found.name}")))
+        page, figures = build_page(Material(title, one, made=drawn_line(f" from {found.name}"), origin=origin))
         texts = {
             f"{kind}.{suffix}": WRITERS[form](table)
             for kind, table in ((kind, OF_SCORES[kind](one)) for kind in ("results", "differences"))
@@ -97,7 +192,7 @@ def write_audit(found: Audit, folder: Path) -> Iterator[Path]:
         with writing_to(place):
             (place / "figures").mkdir(parents=True, exist_ok=True)
             write_figures(figures, place / "figures")
-            for name, text in {**texts, "index.html": html}.items():
+            for name, text in {**texts, "index.html": page}.items():
                 write_atomically(place / name, text)
         written += [place / name for name in (*texts, "index.html")]
         written += [file for figure in figures for file in (place / "figures").glob(f"{figure.name}.*")]
@@ -106,8 +201,31 @@ def write_audit(found: Audit, folder: Path) -> Iterator[Path]:
         files = write_board(board, "all", folder / _BOARD, drawn_line(f" from {found.name}"))
         written += files
         yield files[0]
+    if len(found.answers) > 1:
+        with writing_to(folder):
+            write_atomically(folder / "index.html", _index(made, names, board=board is not None))
+        written.append(folder / "index.html")
+        yield folder / "index.html"
     with writing_to(folder):
         _leave_only(folder, written)
+
+
+def _index(made: AuditedFile, names: Mapping[str, str], *, board: bool) -> str:
+    """A page that leads to those of the datasets, with the headline of each."""
+    from reports.headline import headline
+
+    rows = [
+        f'<li><a href="{html.escape(names[title])}/index.html">{html.escape(title)}</a>: {html.escape(headline(one))}</li>'
+        for title, one in made.found.answers.items()
+    ]
+    rows += [f'<li><a href="{_BOARD}/index.html">All together</a></li>'] if board else []
+    name = html.escape(made.found.name)
+    return (
+        f'<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8"><title>{name}</title></head>\n<body>\n'
+        f"<h1>{name}</h1>\n<p>{html.escape(made.found.read)}</p>\n<pre><code>{html.escape(made.command)}</code></pre>\n<ul>\n"
+        + "\n".join(rows)
+        + "\n</ul>\n</body>\n</html>\n"
+    )
 
 
 _BOARD, _LIST = "board", "audit.json"

@@ -149,7 +149,7 @@ def _rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             "dataset": source.get("dataset_name", ""),
             "metric": result["evaluation_name"],
             "value": details["score"],
-            **({"value_std": deviation, "n": number} if number else {}),
+            **({"value_std": deviation, "n_runs": number} if number else {}),
             LOWER: config["lower_is_better"],
             SCALE: {(0, 1): "fractions", (0, 100): "percent"}.get(bounds, "points"),
         }

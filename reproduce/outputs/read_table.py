@@ -5,7 +5,6 @@ import gzip
 import io
 import json
 import re
-import sys
 import zlib
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,13 @@ from reproduce.outputs.evaleval import is_evaleval, table_of_records
 _SHEETS = (".xlsx", ".xls", ".ods", ".numbers")
 
 
-def read_table(file: str, name: str) -> pd.DataFrame:
+def read_table(file: str, name: str, given: str = "") -> pd.DataFrame:
     """Return the rows of a file, of the JSON files of a folder, or of standard input (`-`), with their numbers.
+
+    Args:
+        file: The file.
+        name: What it is called in messages.
+        given: What standard input has.
 
     Raises:
         InputError: The file cannot be read.
@@ -39,13 +43,11 @@ def read_table(file: str, name: str) -> pd.DataFrame:
         return table.set_axis(range(1, len(table) + 1))
     if path.is_dir():
         return _of_folder(path, name)
-    text = _text(file, name).removeprefix("\ufeff")
+    text = (given if file == "-" else _text(file, name)).removeprefix("\ufeff")
     return _of_json(text, name) if text.lstrip()[:1] in ("{", "[") else _of_csv(text, name)
 
 
 def _text(file: str, name: str) -> str:
-    if file == "-":
-        return sys.stdin.read()
     if not file.lower().endswith(".gz"):
         return read_text(Path(file))
     try:
@@ -116,6 +118,8 @@ def _of_json(text: str, name: str) -> pd.DataFrame:
     rows: dict[int, Any] = {}
     try:
         whole = json.loads(text)
+        if isinstance(whole, dict) and whole and all(isinstance(one, dict | list) for one in whole.values()):
+            return _of_columns(whole, name)
         rows = dict(enumerate(whole if isinstance(whole, list) else [whole], 1))
     except ValueError as error:
         if text.lstrip().startswith("["):
@@ -127,6 +131,19 @@ def _of_json(text: str, name: str) -> pd.DataFrame:
     if rows and all(map(is_evaleval, rows.values())):
         return table_of_records(list(rows.values()), name)
     return pd.DataFrame(list(rows.values()), index=list(rows))
+
+
+def _of_columns(whole: dict[str, Any], name: str) -> pd.DataFrame:
+    """A table by its columns, as `to_json()` and `to_dict()` of pandas write it."""
+    if is_evaleval(whole):
+        return table_of_records([whole], name)
+    try:
+        table = pd.DataFrame(whole)
+    except ValueError as error:
+        raise InputError(
+            f"{name}: is no table ({error}); write rows, with pandas' to_json(orient='records')"
+        ) from error
+    return table.set_axis(range(1, len(table) + 1))
 
 
 def _lines(text: str, name: str) -> list[tuple[int, Any]]:

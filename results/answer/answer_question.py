@@ -15,9 +15,8 @@ from results.answer.question import PAIRED, Planned, Question, Unit
 from results.answer.table_caveats import ScoresAnswer
 from results.answer.typical import intervals_of, method_values
 from results.answer.values import Runs
-from results.records.columns import Reading
 from results.records.read_scores import read_scores
-from results.records.scores_table import ReadScores
+from results.records.scores_table import Reading, ReadScores
 from results.wording import counted, some
 
 MOST_PAIRS = 50_000
@@ -222,9 +221,12 @@ def _unit_of(question: Question, runs: Runs) -> Unit:
 
 
 def rounding_step(values: Sequence[float]) -> float:
-    """Return the step that all values are rounded to: a power of ten, up to five digits of the largest; else 0."""
+    """Return the step that all values are rounded to: a power of ten, up to five digits of the largest; else 0.
+
+    Equal values show none: 70.0 and 70.0 are not rounded to 10.
+    """
     largest = float(np.max(np.abs(values), initial=0.0))
-    if not 0 < largest < np.inf:
+    if not 0 < largest < np.inf or len({*values}) < 2:
         return 0.0
     first = int(np.floor(np.log10(largest) + 1e-12))
     for power in range(first, first - 5, -1):

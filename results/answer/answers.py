@@ -179,7 +179,7 @@ class Answer:
     def unit_word(self) -> str:
         """What a value of a method is, such as `search` or `run`."""
         shared = self.question.shared or "block"
-        words = {"single search": "search", "summary": "run", "block": shared}
+        words = {"single search": "search", "summary": "fold" if self.question.folds else "run", "block": shared}
         return words.get(self.question.unit, self.question.unit)
 
     @property

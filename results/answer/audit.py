@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -12,10 +13,9 @@ from results.answer.answers import Answer
 from results.answer.deviations import SearchDeviation
 from results.answer.pair_tests import MOST_DEGREES
 from results.answer.question import Planned, Question, question_of
-from results.records.columns import Reading, ScoresError
 from results.records.frame import PLANNED, QUESTION, ExportedRun
 from results.records.read_scores import read_scores
-from results.records.scores_table import ReadScores
+from results.records.scores_table import ANOTHER_SCORE, Reading, ReadScores, ScoresError
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import counted, joined, some
 
@@ -30,13 +30,18 @@ class Audit:
         name: What the table is called.
         read: What was read of it, in a few sentences.
         answers: An answer by the name of each of its datasets or experiments; one if the datasets are the sample.
-        exported: Whether `reproduce export runs` wrote it.
+        table: What was read: the columns by what they are, and what was left out and why.
     """
 
     name: str
     read: str
     answers: Mapping[str, Answer]
-    exported: bool = False
+    table: ReadScores
+
+    @property
+    def exported(self) -> bool:
+        """Whether `reproduce export runs` wrote the table."""
+        return self.table.exported
 
 
 def with_questions(measured: MeasuredExperiment, runs: Sequence[ExportedRun]) -> list[ExportedRun]:
@@ -81,7 +86,7 @@ def audit(
         changes["assumed"] = SearchDeviation(own, int(MOST_DEGREES), "", given=True)
     if read.repeats == "dataset":
         answers[name] = answer_read(read, replace(Question(name), **changes))
-        return Audit(name, _said(read, reading, name, answers), answers)
+        return Audit(name, said_of(read, reading, name, answers), answers, read)
     groups = read.frame.groupby(["experiment", "dataset"], sort=False)
     parts, lacking = _with_reference(
         [(str(key[0]), str(key[1]), own) for key, own in groups], changes.get("compare", "all")
@@ -90,10 +95,10 @@ def audit(
         asked = replace(_question(rows, read, reading, dataset or name), **changes)
         key = asked.title if asked.title not in answers else f"{asked.title} ({experiment[:12]})"
         answers[key] = answer_read(read, asked, rows)
-    said = _said(read, reading, name, answers)
+    said = said_of(read, reading, name, answers)
     if lacking:
         said += f" Not answered, since they lack {changes['compare']}: {some(lacking)}."
-    return Audit(name, said, answers, read.exported)
+    return Audit(name, said, answers, read)
 
 
 def _with_reference(
@@ -147,8 +152,8 @@ _READ_AS = {
 }
 
 
-def _said(read: ReadScores, reading: Reading, name: str, answers: Mapping[str, Answer]) -> str:
-    """What was read: methods, runs, searches, datasets, the score with its scale and direction."""
+def said_of(read: ReadScores, reading: Reading, name: str, answers: Mapping[str, Answer] = MappingProxyType({})) -> str:
+    """Say what was read: methods, runs, searches, datasets, the score with its scale and direction."""
     counts = [counted(read.frame["method"].nunique(), "method"), *_repeats(read)]
     if datasets := [dataset for dataset in read.frame["dataset"].unique() if dataset]:
         counts.append(f"{counted(len(datasets), 'dataset')} ({joined(datasets[:3])}{', ...' if datasets[3:] else ''})")
@@ -156,11 +161,12 @@ def _said(read: ReadScores, reading: Reading, name: str, answers: Mapping[str, A
     if read.exported and not reading.score:
         score = "what each experiment asks"
     sentences = [f"{name}: {', '.join(counts)}; {score}{', lower is better' if read.lower_is_better else ''}."]
-    if len(read.scores) > 1 and not read.exported and not reading.score:
-        others = joined([one for one in read.scores if one != read.score][:6])
-        sentences.append(f"Compared in {read.score}; --score names another ({others}).")
-    if read.unread and not read.exported:
-        sentences.append(f"Not read: {joined(read.unread)}.")
+    others = [*(one for one in read.scores if one != read.score)]
+    others += [name for name, why in read.unread.items() if why == ANOTHER_SCORE]
+    if others and not read.exported and not reading.score:
+        sentences.append(f"Compared in {read.score}; --score names another ({some(others, 6)}).")
+    if unread := [name for name in read.unread if reading.score or name not in others]:
+        sentences.append(f"Not read: {joined(unread)}.")
     return " ".join([*sentences, *(read.said if len(answers) > 1 else ())])
 
 
@@ -170,7 +176,8 @@ def _repeats(read: ReadScores) -> list[str]:
     rows = own[["experiment", "dataset", "method", "search", "run"]].drop_duplicates()
     match read.repeats:
         case "summary":
-            return [f"{counted(len(rows), 'mean')} of {counted(int(own['n'].sum()), 'run')} with {read.column}"]
+            behind = "fold" if read.folds else "run"
+            return [f"{counted(len(rows), 'mean')} of {counted(int(own['n'].sum()), behind)} with {read.column}"]
         case "block":
             return [counted(len(rows), "run"), f"paired by {read.column} ({counted(rows['run'].nunique(), 'value')})"]
         case "fold":

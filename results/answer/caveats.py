@@ -246,7 +246,7 @@ def of_fragile(found: Answer) -> Iterator[Finding]:
 def of_settings(found: Answer) -> Iterator[Finding]:
     """Say how much searches may vary before claims about given settings would say nothing about methods."""
     claims = [pair for pair in found.pairs if pair.better and pair.break_even is not None]
-    if found.question.unit == "fold":
+    if found.question.folds:
         text = "One dataset, over its folds: the answer is about this dataset."
         detail = (
             "Folds share training data, so the interval of a difference is wider than that of as many runs (Nadeau and "
@@ -257,7 +257,7 @@ def of_settings(found: Answer) -> Iterator[Finding]:
         text = "The datasets are the sample: the answer is about datasets like these, each with one score of a method."
         yield Finding("limit", text, "comparison", "Wilcoxon's signed-rank test, corrected by Holm's method.")
     text = "Runs of given settings are compared: the answer is about these settings, not about the methods."
-    of_runs = found.question.unit in ("run", "block", "summary")
+    of_runs = found.question.unit in ("run", "block", "summary") and not found.question.folds
     if of_runs and not claims and found.question.experiment is None and found.pairs:
         yield Finding("limit", text, "comparison", "Another search could find other settings.")
     if not of_runs or not claims:

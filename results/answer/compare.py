@@ -7,7 +7,7 @@ nothing was searched, the runs are the data, and the verdicts are about the give
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from results.answer.deviations import FEWEST_DEGREES, SearchDeviation, nearest_s
 from results.answer.pair_tests import (
     SHARE_OF_BETTER,
     MeanErrors,
+    Numbers,
     PairDifferences,
     adjusted,
     adjusted_in_one_step,
@@ -28,9 +29,11 @@ from results.answer.pair_tests import (
     paired_differences,
     pairs_of,
     smallest_detectable,
+    textbook_p,
+    welch_p,
     with_assumed_search,
 )
-from results.answer.question import ALPHA, Question
+from results.answer.question import ALPHA, PAIRED, Question
 from results.answer.signed_ranks import FEWEST_DATASETS, signed_rank
 from results.answer.typical import mean_errors, method_values
 from results.answer.values import MethodValues, Pair, Runs, Untested
@@ -49,12 +52,30 @@ def fragile_claims(found: Answer) -> dict[tuple[str, str], tuple[str, ...]]:
             continue
         question = found.question.only([other for other in compared if other != key], found.question.compare)
         parted = question.unit in ("search", "run")
-        pairs = compare(question, method_values(question, found.runs) if parted else found.values)
-        still = {(pair.better, pair.worse) for pair in pairs}
+        still = _claims(question, method_values(question, found.runs) if parted else found.values)
         for claim in claims:
             if key not in claim and claim not in still:
                 fragile[claim] = (*fragile.get(claim, ()), key)
     return fragile
+
+
+def _claims(question: Question, values: Mapping[str, MethodValues]) -> set[tuple[str, str]]:
+    """The pairs of a better and a worse method that `compare` claims, without its other numbers."""
+    compared = {key: values[key] for key in question.compared}
+    tested = _tested(compared, question)
+    if len(tested) < 2:
+        return set()
+    asked = list(_asked(tested, question.compare))
+    if question.unit == "dataset":
+        found = _over_datasets(tested, compared, question)
+        better = {pair: one["direction"] for pair, one in found.items() if "direction" in one}
+        return {pair if side == "a better" else (pair[1], pair[0]) for pair, side in better.items()}
+    differences = differences_of(question, compared, tested)
+    claimed = np.flatnonzero(_p_better(differences.p[: len(asked)], question) < question.alpha)
+    pairs = [(asked[at], question.sign * differences.difference[at]) for at in claimed.tolist()]
+    of_all = {key: compared[key].mean_of_all for key in {key for pair, _ in pairs for key in pair}}
+    agreed = [(pair, size) for pair, size in pairs if size * question.sign * (of_all[pair[0]] - of_all[pair[1]]) >= 0]
+    return {pair if size > 0 else (pair[1], pair[0]) for pair, size in agreed}
 
 
 def with_marks(found: Answer) -> Answer:
@@ -96,10 +117,7 @@ def compare(question: Question, values: Mapping[str, MethodValues]) -> tuple[Pai
     """Compare the methods of a question at its level, all of their values at once."""
     compared = {key: values[key] for key in question.compared}
     named = {name: _untested(given, question) for name, given in compared.items()}
-    ordered = _ordered(compared, question.compare, question.sign)
-    tested = [name for name in ordered if named[name] is None]
-    if question.compare != "all" and ordered[:1] != tested[:1]:
-        tested = []  # The reference is not complete.
+    ordered, tested = _ordered(compared, question.compare, question.sign), _tested(compared, question)
     verdicts: dict[tuple[str, str], dict[str, Any]] = {}
     if len(tested) > 1 and question.unit == "dataset":
         verdicts = _over_datasets(tested, compared, question)
@@ -110,6 +128,13 @@ def compare(question: Question, values: Mapping[str, MethodValues]) -> tuple[Pai
         found = verdicts.get((a, b)) or {"untested": named[a] or named[b]}
         pairs.append(Pair(a, b, compared[a], compared[b], **found).agreed())
     return tuple(pairs)
+
+
+def _tested(compared: Mapping[str, MethodValues], question: Question) -> list[str]:
+    """The methods that are tested, in their order; none if the one that others are compared with is not complete."""
+    ordered = _ordered(compared, question.compare, question.sign)
+    tested = [name for name in ordered if _untested(compared[name], question) is None]
+    return tested if question.compare == "all" or ordered[:1] == tested[:1] else []
 
 
 def differences_of(
@@ -123,7 +148,9 @@ def differences_of(
     if question.unit == "summary":
         summaries = [values[name].summary or (0.0, 1) for name in names]
         counts = np.array([count + more for _, count in summaries], dtype=float)
-        squares = np.maximum([deviation**2 for deviation, _ in summaries], np.finfo(float).tiny) / counts
+        # Folds share training data (Nadeau and Bengio).
+        shares = 1 / counts + (1 / (counts - 1) if question.folds else 0)
+        squares = np.maximum([deviation**2 for deviation, _ in summaries], np.finfo(float).tiny) * shares
         # Each method has its own variance, so the test is Welch's.
         means, pool = np.array([values[name].mean for name in names]), np.arange(len(names))
         return MeanErrors(means, squares, counts - 1, pool).pairs()
@@ -233,9 +260,9 @@ def _verdicts(
     # Of all pairs, those with the first method, which is the reference, come first.
     error, degrees = differences.error[: len(asked)], differences.degrees[: len(asked)]
     tested = PairDifferences(differences.difference[: len(asked)], error, degrees)
-    adjust = adjusted_in_one_step if question.unit == "single search" else adjusted
+    adjust = _adjustment(question)
     adjust_equal = adjusted_in_one_step if compare == "best" else adjust
-    better = np.minimum(adjust(tested.p, compare, methods) / SHARE_OF_BETTER, 1)
+    better = _p_better(tested.p, question)
     columns = {
         "half_width": tested.half_width(),
         "degrees": degrees,
@@ -249,7 +276,7 @@ def _verdicts(
         columns["p_beyond"] = np.maximum(better, beyond)
         equal = adjust_equal(tested.p_equal(margin), compare, methods)
         columns["p_equal"] = np.minimum(equal / (1 - SHARE_OF_BETTER), 1)
-    if question.unit in ("run", "block", "summary"):
+    if question.unit in ("run", "block", "summary") and not question.folds:
         columns["break_even"] = break_even(tested.difference, error, degrees, level)
     verdicts: dict[tuple[str, str], dict[str, Any]] = {}
     for index, names_of_pair in enumerate(asked):
@@ -260,6 +287,16 @@ def _verdicts(
             numbers["size"] = "beyond" if numbers["p_beyond"] < alpha else "within"
         verdicts[names_of_pair] = numbers
     return verdicts
+
+
+def _adjustment(question: Question) -> Callable[[Numbers, str, int], Numbers]:
+    return adjusted_in_one_step if question.unit == "single search" else adjusted
+
+
+def _p_better(p: Numbers, question: Question) -> Numbers:
+    """The adjusted p values of "better" of all pairs that were asked for."""
+    own = _adjustment(question)(p, question.compare, len(question.compared))
+    return np.asarray(np.minimum(own / SHARE_OF_BETTER, 1))
 
 
 def _over_datasets(
@@ -285,6 +322,27 @@ def find_pair(pairs: Sequence[Pair], one: str, other: str) -> Pair | None:
     """Return a pair with `one` as its a; None if it is not there."""
     found = next((pair for pair in pairs if {pair.a, pair.b} == {one, other}), None)
     return found.turned() if found is not None and found.a != one else found
+
+
+def plain_test(question: Question, pair: Pair) -> tuple[str, float] | None:
+    """Return the textbook's test of a pair alone and its p value, for a reader to see what ours changes.
+
+    It takes all values, also those that are set aside, pools nothing and corrects nothing. None where it has no answer.
+    """
+    a, b = pair.of_a, pair.of_b
+    if question.unit == "dataset" and pair.p is not None:
+        return "Wilcoxon's signed-rank test", pair.p
+    if question.unit == "dataset":
+        return None
+    if a.summary and b.summary:
+        p = welch_p(*((own.mean, own.summary[0] ** 2, own.summary[1]) for own in (a, b) if own.summary))
+        return None if math.isnan(p) else ("Welch's t test", p)
+    paired = question.unit in PAIRED
+    one, other = (np.array([*own.units, *own.failed]) for own in (a, b))
+    if min(len(one), len(other)) < 2 or (paired and len(one) != len(other)):
+        return None
+    p = textbook_p(one, other, paired=paired)
+    return None if math.isnan(p) else ("paired t test" if paired else "Welch's t test", p)
 
 
 def gains_over(

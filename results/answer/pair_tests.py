@@ -185,6 +185,30 @@ def with_assumed_search(
     return PairDifferences(means[..., first] - means[..., second], np.sqrt(error), satterthwaite)
 
 
+def textbook_p(a: Numbers, b: Numbers, *, paired: bool) -> float:
+    """Return the p value that a textbook's test of two methods gives alone: the paired t test, or Welch's.
+
+    NaN where it has none: of single values, or of values without any variance.
+    """
+    if paired:
+        differences = a - b
+        return t_test_p(float(differences.mean()), float(differences.var(ddof=1)) / len(a), float(len(a) - 1))
+    return welch_p(*((float(of.mean()), float(of.var(ddof=1)) if len(of) > 1 else np.nan, len(of)) for of in (a, b)))
+
+
+def welch_p(a: tuple[float, float, int], b: tuple[float, float, int]) -> float:
+    """Return the p value of Welch's test from mean, variance and number of the values of two methods."""
+    (mean, *one), (other_mean, *other) = a, b
+    squares = [variance / count for variance, count in (one, other)]
+    below = sum(square**2 / (count - 1) for square, (_, count) in zip(squares, (one, other), strict=True) if count > 1)
+    return t_test_p(mean - other_mean, sum(squares), sum(squares) ** 2 / below if below else np.nan)
+
+
+def t_test_p(difference: float, square: float, degrees: float) -> float:
+    """Return the two-sided p value of a difference with this square of its standard error."""
+    return float(2 * special.stdtr(degrees, -abs(difference) / square**0.5)) if square > 0 else np.nan
+
+
 def least_factor(methods: int) -> int:
     """Return the smallest factor of a p value against a best that the data choose."""
     pairs = methods * (methods - 1) // 2

@@ -8,9 +8,9 @@ from typing import Literal, NamedTuple, Self
 
 from results.answer.deviations import SearchDeviation, nearest_search_deviation
 from results.answer.limits import cut_off_words, open_ends_of
-from results.records.columns import ScoreScale
 from results.records.frame import EmbeddingKind
 from results.records.records import RunRecord
+from results.records.scores_table import ScoreScale
 from results.spec.experiment_spec import Experiment, PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.plan import LeftOut

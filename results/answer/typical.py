@@ -135,7 +135,8 @@ def _alone(question: Question, own: MethodValues) -> Interval:
     """The interval of a method over its own values."""
     if own.summary:
         deviation, number = own.summary
-        half = t_quantile(0.975, number - 1) * deviation / number**0.5 if number > 1 else None
+        shares = 1 / number + (1 / (number - 1) if question.folds and number > 1 else 0)
+        half = t_quantile(0.975, number - 1) * deviation * shares**0.5 if number > 1 else None
         return Interval(own.mean, half, number)
     alone = student_t_interval(own.units)
     if question.unit == "dataset":

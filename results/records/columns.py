@@ -2,68 +2,39 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from results.wording import some
+from results.records.scores_table import Reading, ScoresError
+from results.wording import some, things
 
-ScoreScale = Literal["fractions", "percent", "points"]
+_NUMBERED = r"(_(id|idx|index|no|nr|num|number|name))?"
+ROLES = {
+    "method": (
+        ("method", "model", "loss", "name", "algorithm", "classifier", "learner", "approach"),
+        rf"(.*_)?(method|model|algorithm|algo|classifier|learner|framework|approach|estimator|agent|policy|technique|"
+        rf"system|arch|architecture|strategy|variant|solver|pipeline|detector|network|loss|optimi[sz]er){_NUMBERED}",
+    ),
+    "dataset": (
+        ("dataset", "benchmark", "task"),
+        rf"(.*_)?(dataset|data_set|benchmark|task|env|environment|problem|corpus){_NUMBERED}",
+    ),
+    "search": (("search", "study"), ""),
+    "paired": (("split", "block", "subject"), ""),
+    "fold": (("fold",), rf"(cv|k|outer|test)?_?fold{_NUMBERED}"),
+    "run": (
+        ("run", "seed", "rep", "trial_seed", "random_seed", "replicate", "repeat", "repetition"),
+        rf"((.*_)?(seed|random_state)|(run|rep|repeat|repetition|replicate))s?{_NUMBERED}",
+    ),
+    "state": (("state", "status"), ""),
+}
+"""What columns are by their names, the first that is there, else by a pattern of the name's words."""
 
-
-class ScoresError(ValueError):
-    """A table of scores cannot be used. The message is one line that says where and what to do."""
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How to read a table of scores. Empty names leave it to the names of the columns (docs/audit.md).
-
-    Attributes:
-        method: Column of the methods; likewise `dataset`, `run` (what numbers independent runs) and `search`.
-        score: Column (or metric) that is compared; empty for the only one, or for MAP@R.
-        paired: Column of what all methods share, such as splits: the methods are compared within it.
-        where: Columns with the value that rows must have.
-        last: Column of which the last value of each run is taken, such as the epoch.
-        best_of: Column of a validation score that chooses one trial of each search.
-        wide: Whether each column of numbers is a method.
-        scale: What the scores are; None to tell it from their range. `points` are no percentages.
-        lower_is_better: Whether a lower score is better. None for no, where the name says nothing else.
-        plus_minus: What stands behind ± in a summary: a standard deviation, or a standard error.
-    """
-
-    method: str = ""
-    dataset: str = ""
-    score: str = ""
-    run: str = ""
-    search: str = ""
-    paired: str = ""
-    where: tuple[tuple[str, str], ...] = ()
-    last: str = ""
-    best_of: str = ""
-    wide: bool = False
-    scale: ScoreScale | None = None
-    lower_is_better: bool | None = None
-    plus_minus: Literal["sd", "se"] = "sd"
-
-
-METHOD = (
-    *("method", "model", "loss", "name", "algorithm", "classifier", "learner", "approach"),
-    *("method_name", "model_name", "loss_name", "algorithm_name", "classifier_name"),
-)
-_ROWS_ARE_METHODS = ("method", "method_name", "loss", "loss_name", "algorithm", "classifier")
-"""Names of columns beside which no other column is a method. The rest of `METHOD` can name datasets in wide tables."""
-DATASET, SEARCH, SWEEP = ("dataset", "benchmark", "task", "dataset_name"), ("search", "study"), "sweep"
-RUN = ("run", "seed", "rep", "trial_seed", "random_seed", "replicate")
-FOLD, REPEAT, BLOCK = ("fold",), ("repeat", "repetition"), ("split", "block", "subject")
-STATE = ("state", "status")
-_NUMBERS_OF_RUNS = ("n", "#", "count", "runs", "seeds", "n_runs", "num_runs", "n_seeds", "num_seeds", "num_samples")
-LONG = ("metric", "value")
-ROW = "row name"
-"""What a column of words without a name is called."""
+RUN = ROLES["run"][0]
+SWEEP, ROW = "sweep", "row name"
+"""W&B's column of searches, and what a column of words without a name is called."""
 
 LOWER, SCALE = "reproduce_lower_is_better", "reproduce_scale"
 """Columns in which records of Every Eval Ever say what their scores are."""
@@ -77,28 +48,49 @@ COUNTERS = {
     *("epoch", "epochs", "step", "steps", "_step", "global_step", "iteration", "iterations", "iter", "iters", "round"),
     *("trial", "trial_id", "trial_number", "number", "budget"),
 }
+PARTS_OF_DATA = {"train", "training", "val", "valid", "validation", "dev", "test", "testing", "eval", "evaluation"}
 _SETTINGS = {
     *("lr", "learning_rate", "wd", "weight_decay", "momentum", "batch_size", "bs", "dropout", "temperature", "margin"),
     *("optimizer", "dim", "dims", "dimensions", "embedding_size", "hidden", "width", "depth", "layers", "k", "shots"),
-    *("hparams_seed", "n_train", "train_size", "size", "fraction", "noise", "backbone", "trunk"),
+    *("hparams_seed", "fraction", "noise", "backbone", "trunk", "alpha", "beta", "gamma", "lambda", "params"),
 }
-_OF_SETTINGS = re.compile(r"^(params?|hparams?|hp|config|args)[_./]", re.IGNORECASE)
+_SIZE = re.compile(r"(n|num|number|size|samples|support|count)_.*|.*_(size|samples|count)|size|support|samples")
+_OF_SETTINGS = re.compile(r"(params?|hparams?|hp|config|args)[_./].*", re.IGNORECASE)
 NOTES = re.compile(
-    r"^_?(commit|git_?commit|sha|hash|host(name)?|machine|node|gpu|device|user(name)?|created(_?at)?|date|tags?|id|"
-    r"timestamp|notes?|comments?|info|messages?|reason|traceback|run_?id|uuid|path|file(name)?|checkpoint.*|"
-    r".*_checkpoint|url|job_?id|runtime|duration|wall_?time|elapsed|version|"
-    r"(start|end|begin|stop|complete)(ed)?_?(time|date|at)?|datetime.*|index)$",
+    r"_?(commit|git_?commit|sha|hash|host(name)?|server|machine|node|gpu|device|user(name)?|created(_?at)?|date|tags?|"
+    r"id|timestamp|notes?|comments?|info|messages?|reason|traceback|run_?id|uuid|path|file(name)?|checkpoint.*|"
+    r".*_checkpoint|url|job_?id|version|(start|end|begin|stop|complete)(ed)?_?(time|date|at)?|datetime.*|index)",
     re.IGNORECASE,
 )
-PARTS_OF_DATA = {"train", "training", "val", "valid", "validation", "dev", "test", "testing", "eval", "evaluation"}
+_TIMES = {
+    *("time", "runtime", "duration", "wall", "walltime", "elapsed", "seconds", "secs", "sec", "ms", "hours", "minutes"),
+    *("latency", "memory", "mb", "gb", "flops", "gflops", "fps", "throughput", "parameters"),
+}
+_ERROR_RATES = {"error", "err", "errors", "fpr", "fnr", "eer", "ece", "wer", "cer", "misclassification"}
+_LOWER = {
+    *("loss", "nll", "ppl", "perplexity", "rmse", "mae", "mse", "mape", "cost", "brier", "regret", "logloss", "bpc"),
+    *("bpb", "crossentropy", "entropy", "fid", "lpips", "igd", "nmse", "nrmse", "rmsle", *_ERROR_RATES, *_TIMES),
+} - {"fps", "throughput"}
+_BOUNDED = {
+    *("acc", "accuracy", "auc", "auroc", "auprc", "roc", "ap", "map", "f1", "fscore", "precision", "recall", "pre"),
+    *("sensitivity", "specificity", "sen", "spe", "sens", "spec", "iou", "miou", "dice", "ndcg", "mrr", "hit", "hits"),
+    *("em", "nmi", "top", "p", "r", "success", "prauc", "rocauc", "jaccard"),
+}
+_SCORES = {
+    *("score", "value", "result", "metric", "performance", "mcc", "kappa", "ari", "bleu", "rouge", "meteor", "psnr"),
+    *("ssim", "reward", "return", "elo", "hypervolume", "hv", "corr", "pearson", "spearman", "rsq", "gmean"),
+    *(*_BOUNDED, *_LOWER),
+} - _TIMES
+_MODIFIERS = {
+    *("macro", "micro", "weighted", "mean", "avg", "average", "best", "final", "last", "balanced", "bal", "at", "rate"),
+    *("std", "sd", "se", "sem", "stddev", "stdev", "deviation", "standard", "min", "max", "median", "overall", "class"),
+    *("cv", "metric", "ood", "id", "all", "n", "l", "of", "per", "log", "cross", "percent", "pct", *PARTS_OF_DATA),
+}
+_SUMMARIES = {"average", "avg", "overall", "total", "std", "stddev", "stdev", "rank", "ranks", "wins", "win", "ties"}
+_STATISTICS = {"mean", "median", "min", "max", "minimum", "maximum", "sum", "all", "losses", "count"}
 _MISSING = ("", "nan", "na", "n/a", "null", "none", "-")
 _NO_WIDTH = re.compile(r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
 _DASHES = re.compile(r"[_\u2010-\u2015\u2212]")
-_LOWER = re.compile(
-    r"(^|[^a-z])(loss|error|err|nll|ppl|perplexity|fpr|fnr|eer|ece|rmse|mae|mse|time|latency|cost|wer|cer|brier|regret|"
-    r"log_?loss|cross_?entropy|bpc|bpb|runtime|seconds)([^a-z]|$)"
-)
-_ERROR_RATE = re.compile(r"(^|[^a-z])(error|err|fpr|fnr|eer|ece|wer|cer)([^a-z]|$)")
 
 
 def plain(text: str) -> str:
@@ -112,14 +104,77 @@ def spelling(name: str) -> str:
     return _DASHES.sub("-", "".join(unicodedata.normalize("NFKC", plain(name)).split())).casefold()
 
 
-def means_lower(name: str) -> bool:
-    """Tell whether the name of a score says that lower is better, such as `val_loss`, `rmse` or `top1Error`."""
-    return bool(_LOWER.search(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()))
+def words_of(name: str) -> list[str]:
+    """Return the words of a name, without numbers: `top1Error` has top and error."""
+    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z][a-z])", "_", name).casefold()
+    return [
+        word
+        for word in re.split(r"[^a-zµ]+", re.sub(r"f1|r2", lambda m: {"f1": "fscore", "r2": "rsq"}[m[0]], name))
+        if word
+    ]
+
+
+def is_role(name: str, role: str) -> bool:
+    """Tell whether the name of a column is one of a role, such as `fold`."""
+    names, pattern = ROLES[role]
+    low = re.sub(r"[^a-z0-9]+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z][a-z])", "_", name).casefold()).strip("_")
+    return low in names or bool(pattern and re.fullmatch(pattern, low))
+
+
+def means_lower(name: str) -> bool | None:
+    """Tell whether the name of a score says that lower is better, such as `val_loss`; None if it may say so."""
+    words = words_of(name)
+    core = [word for word in words if word not in _MODIFIERS and word != "score"]
+    if not set(words) & _LOWER:
+        return False
+    return True if core and core[-1] in _LOWER else None
 
 
 def is_error_rate(name: str) -> bool:
     """Tell whether the name of a score is that of errors counted, which can be fractions or percent."""
-    return bool(_ERROR_RATE.search(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()))
+    return bool({*words_of(name)} & _ERROR_RATES)
+
+
+def is_bounded(name: str) -> bool:
+    """Tell whether a score of this name is a percentage or a fraction, such as `accuracy`."""
+    return bool({*words_of(name)} & _BOUNDED)
+
+
+def is_score(name: str) -> bool:
+    """Tell whether a column has the name of a score, such as `test_acc` or `R@1`, and no other word in it."""
+    words = {*words_of(name)}
+    return bool(words & _SCORES) and words <= _SCORES | _MODIFIERS
+
+
+def is_time(name: str) -> bool:
+    """Tell whether a column has the name of a time or of another cost of computing."""
+    return bool({*words_of(name)} & _TIMES)
+
+
+def is_summary(name: str, *, of_columns: bool = True) -> bool:
+    """Tell whether a name sums others up: Average, Rank; in the head of a column or of a dataset also Mean, Min."""
+    words = {*words_of(name)} - {"the", *_SCORES}
+    every = {*words_of(name)}
+    known = _SUMMARIES | (_STATISTICS if of_columns else set())
+    return (bool(every & known) and words <= known) or (of_columns and every in ({"score"}, {"scores"}))
+
+
+def is_number_of_runs(name: str) -> bool:
+    """Tell whether a column is named as the number of runs behind a mean, such as `n` or `accuracy count`."""
+    low = re.sub(r"[ .-]", "_", name.casefold())
+    known = r"(n|num|number)(_of)?_(runs|seeds|folds|samples|trials)|runs|seeds|folds|n|#|count|.*_(n|count)"
+    return bool(re.fullmatch(known, low))
+
+
+def is_setting(name: str) -> bool:
+    """Tell whether a column is named as one that is planned or counted, not measured, such as `lr` or `epoch`."""
+    low = name.casefold()
+    return low in COUNTERS or re.split(r"[./]", low)[-1] in _SETTINGS or bool(_OF_SETTINGS.fullmatch(name))
+
+
+def is_size(name: str) -> bool:
+    """Tell whether a column is named as a size of data, such as `n_train`."""
+    return bool(_SIZE.fullmatch(name.casefold()))
 
 
 def texts_of(column: pd.Series) -> pd.Series:
@@ -155,40 +210,36 @@ def one_number(text: str) -> str:
     return str(int(float(text))) if re.fullmatch(r"[+-]?\d{1,15}(\.0+)?", text) else text
 
 
+def rows_words(index: pd.Index) -> str:
+    """Write numbers of rows, such as `rows 2, 3, 4 and 5 more`."""
+    return f"{things(len(index), 'row')} {some([str(row) for row in index], 3)}"
+
+
+def rows_where(table: pd.DataFrame, reading: Reading) -> pd.DataFrame:
+    """Return the rows that have the values that `--where` names."""
+    by_name = {name.casefold(): name for name in table.columns}
+    for name, value in reading.where:
+        if (column := by_name.get(plain(name).casefold())) is None:
+            raise ScoresError(f"there is no column {name!r}; the columns are {some(list(table.columns))}")
+        cells = numbered(table[column])
+        kept = cells.str.casefold() == one_number(plain(value)).casefold()
+        if not kept.any():
+            raise ScoresError(f"no row has {column} {value!r}; there are {some(list(dict.fromkeys(cells)))}")
+        table = table[kept]
+    return table
+
+
 def is_number(column: pd.Series) -> bool:
     """Tell whether a column holds numbers and no text."""
     own = numbers_of(column)
     return bool(own["value"].notna().any() and not np.any(own["text"]))
 
 
-def is_number_of_runs(name: str) -> bool:
-    """Tell whether a column is named as the number of runs behind a mean, such as `n` or `accuracy count`."""
-    low = name.casefold()
-    return low in _NUMBERS_OF_RUNS or re.split(r"[ _/.-]", low)[-1] in ("n", "count")
-
-
-def is_setting(name: str) -> bool:
-    """Tell whether a column is named as one that is planned or counted, not measured, such as `lr` or `epoch`."""
-    low = name.casefold()
-    return low in COUNTERS or re.split(r"[./]", low)[-1] in _SETTINGS or bool(_OF_SETTINGS.match(name))
-
-
-def _are_row_numbers(column: pd.Series) -> bool:
-    """Tell whether a column without a name counts rows, also those of several files one after the other."""
-    texts = texts_of(column)
-    if not texts.any():
-        return True
-    numbers = pd.to_numeric(texts, errors="coerce")
-    steps = numbers.diff().fillna(1)
-    return bool(numbers.notna().all() and ((steps == 1) | numbers.isin([0, 1])).all())
-
-
 def tidy(table: pd.DataFrame) -> pd.DataFrame:
     """Return a frame with one level of plain names, and with the named levels of its index as columns."""
     table = table.copy(deep=False)
     if isinstance(table.columns, pd.MultiIndex):
-        roles = {*METHOD, *DATASET, *RUN, *SEARCH, *FOLD, *BLOCK}
-        own = [name for name in table.columns.names if str(name).casefold() in roles]
+        own = [name for name in table.columns.names if any(is_role(str(name), role) for role in ROLES)]
         if own:  # A pivoted frame, whose upper levels say what a column is of.
             stacked = table.stack(own, future_stack=True)
             table = stacked.to_frame("score") if isinstance(stacked, pd.Series) else stacked
@@ -215,60 +266,25 @@ def tidy(table: pd.DataFrame) -> pd.DataFrame:
         raise ScoresError("there are no rows; give one to every run, below a line with the names of the columns")
     if twice := sorted(set(table.columns[table.columns.duplicated()])):
         raise ScoresError(f"two columns are called {twice[0]!r}; rename one")
-    return table
+    return _with_spreads(table)
 
 
-def melted(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table in which each column of numbers (or of `71.5 ± 0.4`) is a method with a row for each score."""
-    spreads = {name: f"{name} ±" for name in table.columns if f"{name} ±" in table.columns}
-    roles = {*DATASET, *SEARCH, *RUN, *FOLD, *REPEAT, *BLOCK, "metric"}
-    own = [name for name in table.columns if name.casefold() not in roles and name not in (ROW, *spreads.values())]
-    methods = [name for name in own if is_number(table[name]) and not is_number_of_runs(name)]
-    if named := [name for name in own if name.casefold() in _ROWS_ARE_METHODS and name not in methods]:
-        raise ScoresError(
-            f"--wide: the rows are methods, by the column {named[0]!r}; turn the table around, so that each column of "
-            f"numbers is a method: in pandas, table.set_index({named[0]!r}).T.rename_axis('seed')"
-        )
-    if settings := [name for name in methods if is_setting(name)]:
-        raise ScoresError(
-            f"--wide: each column of numbers is a method, and {settings[0]!r} looks like a setting; leave it out, or "
-            "rename it if it is a method"
-        )
-    for name in set(own) - {*methods}:
-        texts = numbers_of(table[name])["text"]
-        if not is_number_of_runs(name) and 0 < np.mean(texts) <= 0.5:
-            row = table.index[texts][0]
-            raise ScoresError(
-                f"--wide: row {row}: {plain(str(table.loc[row, name]))!r} in {name!r} is no number; leave the row or "
-                "the column out"
-            )
-    if len(methods) < 2:
-        raise ScoresError(f"--wide: fewer than two columns of numbers are methods: {some(list(table.columns))}")
-    if all(re.fullmatch(r"\d+", name) for name in methods):
-        raise ScoresError(f"--wide: the columns {some(methods, 3)} are numbered; write the names of the methods")
-    if ROW in table.columns and not {*DATASET} & {name.casefold() for name in table.columns}:
-        table = table.rename(columns={ROW: "dataset"})
-    kept = [name for name in table.columns if name not in methods and name not in spreads.values()]
-    parts = []
-    for name in methods:
-        scores = {"score": table[name], **({"score ±": table[spreads[name]]} if name in spreads else {})}
-        rows = [f"{row} ({name})" for row in table.index]
-        parts.append(table[kept].assign(method=name, **scores).set_axis(rows))
-    return pd.concat(parts)
+def _are_row_numbers(column: pd.Series) -> bool:
+    """Tell whether a column without a name counts rows, also those of several files one after the other."""
+    texts = texts_of(column)
+    if not texts.any():
+        return True
+    numbers = pd.to_numeric(texts, errors="coerce")
+    steps = numbers.diff().fillna(1)
+    return bool(numbers.notna().all() and ((steps == 1) | numbers.isin([0, 1])).all())
 
-
-SPREADS = {
-    **dict.fromkeys(("sd", "std", "stdev", "stddev", "deviation", "standard_deviation", "standard deviation"), "sd"),
-    **dict.fromkeys(("se", "sem", "stderr", "standard_error", "standard error"), "se"),
-}
-"""Names of what stands behind a mean: a standard deviation, or a standard error."""
 
 _PLUS_MINUS = re.compile(
     r"^(?P<mean>-?[\d.]+(e-?\d+)?)\s*(?:(?:±|\+/?-|\$\\pm\$|\\pm)\s*(?P<spread>[\d.]+(e-?\d+)?)|\((?P<inner>[\d.]+)\))$"
 )
 
 
-def with_spreads(table: pd.DataFrame) -> pd.DataFrame:
+def _with_spreads(table: pd.DataFrame) -> pd.DataFrame:
     """Split columns of `71.5 ± 0.4`, or `71.5 (0.4)`, in two, of which the second has a name that ends in ±."""
     for name in list(table.columns):
         if pd.api.types.is_numeric_dtype(table[name]):
@@ -287,15 +303,30 @@ def with_spreads(table: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def spread_of(columns: Iterable[str], score: str) -> tuple[str, str]:
-    """Return the column of the spread of a score, and its kind: `sd`, `se` or `±`; both empty if there is none."""
-    by_name = {name.casefold(): name for name in columns}
+SPREADS = {
+    **dict.fromkeys(("sd", "std", "stdev", "stddev", "deviation", "standard_deviation", "standard deviation"), "sd"),
+    **dict.fromkeys(("se", "sem", "stderr", "standard_error", "standard error"), "se"),
+}
+"""Names of what stands behind a mean: a standard deviation, or a standard error."""
+
+
+def spread_of(by_name: dict[str, str], score: str) -> tuple[str, str]:
+    """Return the column of the spread of a score, and its kind: `sd`, `se` or `±`; both empty if there is none.
+
+    Args:
+        by_name: The columns by their names in small letters.
+        score: The column of the score.
+    """
     low = score.casefold()
     if f"{low} ±" in by_name:
         return by_name[f"{low} ±"], "±"
-    stem = re.sub(r"(^|[ _/.-])(mean|avg|average)$", "", low)
+    middle = r"(^|[ _/.-])(mean|avg|average)($|[ _/.-])"
+    stem = re.sub(middle, lambda m: m[1] and m[3], low).strip(" _/.-")
     for suffix, kind in SPREADS.items():
-        for name in (f"{stem}{sign}{suffix}" for sign in (" ", "_", "/", ".", "-", "") if stem or not sign):
+        inside = re.sub(middle, rf"\g<1>{suffix}\g<3>", low)
+        ends = (f"{stem}{sign}{suffix}" for sign in (" ", "_", "/", ".", "-", "") if stem or not sign)
+        starts = (f"{suffix}{sign}{stem}" for sign in (" ", "_", "/", ".", "-") if stem)
+        for name in (inside, *ends, *starts):
             if name in by_name and name != low:
                 return by_name[name], kind
     return "", ""

@@ -4,11 +4,18 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from results.records.account import rows_where, rows_words
-from results.records.columns import Reading, ScoresError, numbers_of, texts_of
+from results.records.columns import numbers_of, rows_where, rows_words, texts_of
 from results.records.frame import EXPERIMENT, OURS, PLANNED, QUESTION
-from results.records.score_scale import scaled
-from results.records.scores_table import PLACES, ReadScores, check_filled, check_texts, left_out_rows, split
+from results.records.scores_table import (
+    PLACES,
+    Reading,
+    ReadScores,
+    ScoresError,
+    check_filled,
+    check_texts,
+    left_out_rows,
+    split,
+)
 from results.wording import counted, listed, some
 
 
@@ -44,13 +51,15 @@ def read_export(table: pd.DataFrame, reading: Reading) -> ReadScores:
             f"row {row['row']}: run {row['run']} of search {row['search']} of {row['method']} is there twice; number "
             "the runs apart, or leave one out"
         )
-    names = [name for name in table.columns if split(name)[0] and is_score(table[name])]
+    names = [name for name in table.columns if split(name)[0] and _has_numbers(table[name])]
     long = pd.concat([places.assign(name=name, given=table[name]) for name in names], ignore_index=True)
     long = long.assign(**numbers_of(long["given"]))
     score = _asked_of_export(names, reading.score)
     left_out = left_out_rows(long, score)
     check_texts(long, score)
-    long, scale = scaled(long, score, "fractions", lower=False)
+    long = long[long["value"].notna()].reset_index(drop=True)
+    _check_fractions(long[long["name"] == score], score)
+    long = long[long["value"].between(0, 1).groupby(long["name"]).transform("all")].reset_index(drop=True)
     kinds = {name: split(name) for name in names}
     frame = long.assign(
         embeddings=[kinds[name][0] for name in long["name"]], metric=[kinds[name][1] for name in long["name"]]
@@ -58,7 +67,7 @@ def read_export(table: pd.DataFrame, reading: Reading) -> ReadScores:
     return ReadScores(
         frame[[*PLACES, "embeddings", "metric", "value"]],
         score,
-        scale,
+        "fractions",
         tuple(names),
         lower_is_better=bool(reading.lower_is_better),
         exported=True,
@@ -67,7 +76,7 @@ def read_export(table: pd.DataFrame, reading: Reading) -> ReadScores:
     )
 
 
-_NOT_TAKEN = ("method", "dataset", "run", "search", "paired", "last", "best_of", "wide")
+_NOT_TAKEN = ("method", "dataset", "run", "search", "paired", "last", "best_of", "n")
 
 
 def _check_options(reading: Reading) -> None:
@@ -79,6 +88,18 @@ def _check_options(reading: Reading) -> None:
         )
     if reading.scale not in (None, "fractions"):
         raise ScoresError(f"--scale {reading.scale}: scores of an export are fractions of 1; leave the option out")
+
+
+def _check_fractions(own: pd.DataFrame, score: str) -> None:
+    """Refuse a score without numbers, and one that is no fraction."""
+    if own.empty:
+        raise ScoresError(f"no row has a number in {score!r}")
+    outside = own[~own["value"].between(0, 1)]
+    if len(outside):
+        row = outside.iloc[0]
+        raise ScoresError(
+            f"row {row['row']}: {row['value']:g} in {score!r} is not within 0 and 1; write fractions of 1"
+        )
 
 
 def _fill_runs(places: pd.DataFrame, asked: pd.Series) -> tuple[str, ...]:
@@ -102,8 +123,7 @@ def _fill_runs(places: pd.DataFrame, asked: pd.Series) -> tuple[str, ...]:
     return tuple(said)
 
 
-def is_score(column: pd.Series) -> bool:
-    """Tell whether a column has a number at all."""
+def _has_numbers(column: pd.Series) -> bool:
     return bool(numbers_of(column)["value"].notna().any())
 
 

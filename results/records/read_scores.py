@@ -1,109 +1,1077 @@
 """Anybody's table of scores as a frame (`results.records.frame`), and what a row of it repeats.
 
-One row is one run, or one run and one metric, or a summary of runs. Every fault is a `ScoresError` of one line with the
-number of the row.
+One row is one run, or one run and one metric, or a summary of runs. What the columns are follows from their names, and
+from what varies within what. What is sure needs no option. All else is asked at once, with what it most likely is.
+Every fault is a `ScoresError` with the number of the row.
 """
 
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
 from typing import get_args
 
+import numpy as np
 import pandas as pd
 
-from results.records.account import Account, account_of
 from results.records.columns import (
+    COUNTERS,
+    DONE,
+    FAILED,
     LOWER,
+    NOTES,
+    PARTS_OF_DATA,
+    ROLES,
+    ROW,
     SCALE,
-    Reading,
-    ScoreScale,
-    ScoresError,
+    SWEEP,
+    as_written,
+    is_bounded,
+    is_error_rate,
+    is_number,
+    is_number_of_runs,
+    is_role,
+    is_score,
+    is_setting,
+    is_size,
+    is_summary,
+    is_time,
     means_lower,
-    melted,
+    numbered,
     numbers_of,
+    plain,
+    rows_where,
+    rows_words,
     spelling,
+    spread_of,
     texts_of,
     tidy,
-    with_spreads,
+    words_of,
 )
 from results.records.frame import OURS
 from results.records.read_export import read_export
-from results.records.row_checks import check_columns, check_repeats, merged_datasets, take_rows, without_copied_datasets
-from results.records.score_scale import scaled
-from results.records.scores_table import PLACES, ReadScores, Repeats, check_filled, check_texts, left_out_rows, split
+from results.records.scores_table import (
+    ANOTHER_SCORE,
+    COLUMNS,
+    EACH_ROW,
+    PLACES,
+    Asked,
+    OpenQuestions,
+    Reading,
+    ReadScores,
+    Repeats,
+    ScoreScale,
+    ScoresError,
+    check_filled,
+    check_texts,
+    left_out_rows,
+    split,
+)
 from results.spec.mlrc_constants import is_in_percent
+from results.wording import capitalized, counted, listed, some
+
+PREFERRED = ("concatenated_map_at_r", "map_at_r", "separated_map_at_r")
+"""Scores that are compared where none is named and several are there."""
+
+_MOST_QUESTIONS = 12
 
 
 def read_scores(table: pd.DataFrame, reading: Reading | None = None) -> ReadScores:
     """Read a table of scores. The index has the numbers of its rows for messages.
 
     Raises:
-        ScoresError: A column is missing or not accounted for, or a row cannot be used.
+        OpenQuestions: Something is not sure; it has all that is, and the reading that is most likely.
+        ScoresError: A column is missing, or a row cannot be used.
     """
-    reading = reading or Reading()
-    table = tidy(table)
+    reading, table = reading or Reading(), tidy(table)
     if {*table.columns} >= OURS:
         return read_export(table, reading)
-    table = with_spreads(table)
-    table = melted(table) if reading.wide else table
-    found = account_of(table, reading)
-    take_rows(found)
-    check_columns(found)
-    check_repeats(found)
-    places = _places(found)
-    long = _long(found, places)
-    if found.dataset:
-        kept = without_copied_datasets(
-            found, places["dataset"], long[long["name"] == found.score].set_index("at")["value"]
+    questions: list[tuple[str, str]] = []
+    while len(questions) < _MOST_QUESTIONS:
+        try:
+            found = _Reader(table, reading).read()
+        except Asked as one:
+            questions.append((str(one), one.taken))
+            if one.guess is None or one.guess == reading:
+                raise OpenQuestions(questions, reading, None) from None
+            reading = one.guess
+        except ScoresError as error:
+            if not questions:
+                raise
+            raise OpenQuestions([*questions, (str(error), "")], reading, None) from error
+        else:
+            if questions:
+                raise OpenQuestions(questions, reading, found)
+            return found
+    raise OpenQuestions(questions, reading, None)
+
+
+class _Reader:
+    """One reading of a table: the rows that are left, under their numbers, and what its columns are."""
+
+    def __init__(self, table: pd.DataFrame, reading: Reading) -> None:
+        self.table, self.reading, self.columns = table, reading, tuple(table.columns)
+        self.said: list[str] = []
+        self.why: dict[str, str] = {}
+        self.parts: set[str] = set()
+        self.method = self.dataset = self.search = self.block = self.fold = self.metric = ""
+        self.runs: tuple[str, ...] = ()
+        self.score = self.melted = self.spread = self.spread_kind = self.number = ""
+        self.others: tuple[str, ...] = ()
+        self.folds_behind = 0
+        self.chosen = False
+
+    def read(self) -> ReadScores:
+        self._without_failed()
+        self.table = rows_where(self.table, self.reading)
+        self._find_methods()
+        self._find_repeats()
+        self._find_score()
+        self._find_summary()
+        self._take_rows()
+        self._check_columns()
+        self._check_repeats()
+        places, lower = self._places(), self._direction()
+        long = self._long(places)
+        if self.dataset:
+            kept = self._without_copies(places["dataset"], long)
+            long = long[kept.reindex(long["at"]).to_numpy()]
+        left_out = left_out_rows(long, self.score)
+        check_texts(long, self.score)
+        long, scale = self._scaled(long, lower=lower)
+        own = long[long["name"] == self.score]
+        if len(own) == 1:
+            raise ScoresError(f"nothing to compare: {own['method'].iloc[0]} has the only score in {self.score!r}")
+        self._name_equal_rows(own)
+        repeats, column = self._what_repeats(own)
+        extra = ("deviation", "n") if repeats == "summary" else ()
+        return ReadScores(
+            long.assign(metric=long["name"], embeddings="")[
+                [*PLACES, "embeddings", "metric", "value", *extra]
+            ].reset_index(drop=True),
+            self.score,
+            scale,
+            tuple(dict.fromkeys(long["name"])),
+            repeats=repeats,
+            column=column,
+            folds=places["fold"].nunique() if repeats == "fold" else self.folds_behind,
+            lower_is_better=lower,
+            roles={role: name for role, name in self._roles(column).items() if name},
+            unread={
+                name: self.why[name] for name in self.columns if name in self.why and name not in set(long["name"])
+            },
+            said=tuple(self.said),
+            left_out=left_out,
         )
-        long = long[kept.reindex(long["at"]).to_numpy()]
-    lower = _direction(found)
-    left_out = left_out_rows(long, found.score)
-    check_texts(long, found.score)
-    given = reading.scale or next((one for one in get_args(ScoreScale) if one == found.declared(SCALE)), None)
-    long, scale = scaled(long, found.score, given, lower=lower)
-    repeats, column = _what_repeats(found, long[long["name"] == found.score])
-    folds = places["fold"].nunique() if repeats == "fold" else 0
-    frame = long.assign(metric=long["name"], embeddings="")
-    columns = [*PLACES, "embeddings", "metric", "value", *(("deviation", "n") if repeats == "summary" else ())]
-    return ReadScores(
-        frame[columns].reset_index(drop=True),
-        found.score,
-        scale,
-        tuple(dict.fromkeys(long["name"])),
-        repeats=repeats,
-        column=column,
-        folds=folds,
-        lower_is_better=lower,
-        unread=tuple(name for name in found.unread if name not in set(long["name"])),
-        said=tuple(found.said),
-        left_out=left_out,
-    )
+
+    # Columns by name
+
+    @property
+    def by_name(self) -> dict[str, str]:
+        return {name.casefold(): name for name in self.table.columns}
+
+    def _named(self, given: str) -> str:
+        """The column that an option names; of several joined by `+`, one that has all of them."""
+        known, wanted = self.by_name, plain(given)
+        if wanted.casefold() in known:
+            return known[wanted.casefold()]
+        parts = wanted.split("+")
+        if len(parts) == 1:
+            raise ScoresError(f"there is no column {given!r}; the columns are {some(list(self.table.columns))}")
+        cells = []
+        for part in map(self._named, parts):
+            bare = numbered(self.table[part])
+            words = not is_number(self.table[part]) and not {*bare.str.casefold()} <= {"true", "false", ""}
+            cells.append(bare if words else part + "=" + bare)
+            self.parts.add(part)
+        self.table = self.table.assign(**{wanted: pd.concat(cells, axis=1).agg(" ".join, axis=1)})
+        return wanted
+
+    def _of_role(self, role: str) -> list[str]:
+        """The columns with a name of a role, those with a usual name first."""
+        usual = [self.by_name[name] for name in ROLES[role][0] if name in self.by_name]
+        return usual + [name for name in self.table.columns if is_role(name, role) and name not in usual]
+
+    def _first(self, role: str, given: str = "") -> str:
+        return self._named(given) if given else next(iter(self._of_role(role)), "")
+
+    def _keys(self, *names: str) -> list[pd.Series]:
+        forms = {self.method: texts_of, self.dataset: as_written}
+        return [forms.get(name, numbered)(self.table[name]) for name in names if name]
+
+    @property
+    def _repeats(self) -> tuple[str, ...]:
+        return tuple(filter(None, (self.search, self.block, self.fold, *self.runs)))
+
+    @property
+    def _claimed(self) -> set[str]:
+        return {self.method, self.dataset, *self._repeats, self.spread, self.number, *self.why, *self.parts, ""}
+
+    def _roles(self, column: str) -> dict[str, str]:
+        runs = " and ".join(self.runs) if column not in (self.block, self.search) else ""
+        return {
+            **{"method": self.method, "dataset": self.dataset, "search": self.search, "paired": self.block},
+            **{"fold": self.fold, "run": runs, "score": self.score, "deviation": self.spread, "n": self.number},
+        }
+
+    def _asks(self, text: str, **likely: object) -> Asked:
+        return Asked(text, self.reading, **likely)
+
+    # Rows that are left out
+
+    def _without_failed(self) -> None:
+        """Leave out the runs that a tracker marks as crashed or not finished."""
+        if not (column := self._first("state")):
+            return
+        states = texts_of(self.table[column]).str.casefold().str.removeprefix("trialstate.")
+        if set(states) - DONE - FAILED - {""}:
+            return
+        self.why[column] = "the state of a run"
+        gone = states.isin(FAILED)
+        if not gone.any():
+            return
+        kinds = ", ".join(dict.fromkeys(texts_of(self.table.loc[gone, column])))
+        if gone.all():
+            raise ScoresError(f"no run is finished ({column}: {kinds})")
+        self.said.append(f"Left out: {rows_words(self.table.index[gone])} ({column}: {kinds}).")
+        self.table = self.table[~gone]
+
+    def _leave_summaries_out(self, column: str, *, of_columns: bool) -> None:
+        names = texts_of(self.table[column])
+        sums = [name for name in names.unique() if is_summary(name, of_columns=of_columns)]
+        if sums and len(sums) < names.nunique():
+            rows = self.table.index[names.isin(sums)]
+            self.said.append(f"Left out: {rows_words(rows)} ({column} {listed(sums)}), which sum up others.")
+            self.table = self.table[~names.isin(sums)]
+
+    # Methods and datasets
+
+    def _find_methods(self) -> None:
+        asked = self.reading
+        if asked.method != COLUMNS and asked.dataset != COLUMNS:
+            self._melt_repeats()
+        self.dataset = "" if asked.dataset == COLUMNS else self._first("dataset", asked.dataset)
+        if asked.method == COLUMNS:
+            self._melt("method")
+        elif asked.method:
+            self.method = self._named(asked.method)
+        else:
+            self.method = self._likely_method()
+        if asked.dataset == COLUMNS:
+            self._melt("dataset")
+        elif not asked.method:
+            self._ask_about_columns()
+        if self.dataset == self.method:
+            self.dataset = ""
+        if self.dataset:
+            self._leave_summaries_out(self.dataset, of_columns=True)
+        self._leave_summaries_out(self.method, of_columns=False)
+
+    def _likely_method(self) -> str:
+        """The column of the methods: one of their names, else the only one of words that varies, else all columns."""
+        table, by_role = self.table, self._of_role("method")
+        counts = {name: texts_of(table[name]).nunique() for name in table.columns}
+        usual = [name for name in by_role if name.casefold() in ROLES["method"][0]]
+        if usual and usual[0].casefold() == "method":
+            return usual[0]
+        taken = {self.dataset, *(name for role in ROLES if role != "method" for name in self._of_role(role))}
+        free = [
+            name for name in table.columns if name not in {*taken, *self.why, *self.parts} and not NOTES.fullmatch(name)
+        ]
+        words = [name for name in free if name != SWEEP and not is_number(table[name]) and not name.endswith("±")]
+        words = [name for name in words if not texts_of(table[name]).str.match(rf"-?\d|{_DATE}").all()]
+        tiers = [[n for n in of if n in words] for of in (usual, by_role, [ROW] if ROW in words else [], words)]
+        # Names of runs are all different.
+        varying = [[n for n in tier if 1 < counts[n] < len(table)] for tier in tiers[:-1]]
+        found = next(filter(None, [*varying, *tiers[:-1]]), [])
+        if not found and len(self._methods_in_columns()) > 1:
+            self._melt("method")
+            return self.method
+        found = found or [name for name in words if 1 < counts[name] < len(table)]
+        if not found:
+            return self._ask_for_method(by_role, words)
+        first, *others = found
+        rest = [n for n in others if len(table[[first, n]].drop_duplicates()) > max(counts[first], 1)]
+        if not rest:
+            return first
+        if first in by_role and rest[0] in by_role and self._crosses(rest[0], first) and not self.dataset:
+            value = texts_of(table[first]).iloc[0]
+            raise self._asks(
+                f"{first} and {rest[0]} could both be the methods; name one with --method, and keep one value of the "
+                f"other with --where, such as --method {rest[0]} --where {first}={value}, or answer for each with "
+                "--dataset",
+                method=rest[0],
+                dataset=first,
+            )
+        names = [name for name in table.columns if name in (first, *rest)]
+        raise self._asks(
+            f"{listed(names)} could all name the methods: --method {names[0]} takes one, --method {'+'.join(names)} "
+            "each combination",
+            method="+".join(names),
+        )
+
+    def _ask_for_method(self, by_role: Sequence[str], words: Sequence[str]) -> str:
+        """Ask which columns name the methods: those of settings that vary, if there are any."""
+        table = self.table
+        planned = [name for name in table.columns if is_setting(name) and name.casefold() not in COUNTERS]
+        planned = [name for name in planned if 1 < texts_of(table[name]).nunique() < len(table)]
+        names, columns = ", ".join(ROLES["method"][0][:5]), some(list(table.columns))
+        number = f" ({by_role[0]} holds numbers)" if by_role else ""
+        text = f"no column of words is called {names}{number}; name the column of the methods with --method: {columns}"
+        likely = next((n for n in [*by_role, *words] if texts_of(table[n]).nunique() > 1), "+".join(planned))
+        if not likely:
+            raise ScoresError(f"{text}; or add a column method that says which method a row is of")
+        raise self._asks(text, method=likely)
+
+    def _crosses(self, other: str, method: str) -> bool:
+        """Whether a column of words has the same values for all methods."""
+        cells, methods = texts_of(self.table[other]), texts_of(self.table[method])
+        sets = {frozenset(own) for _, own in cells.groupby(methods, sort=False)}
+        return (
+            len(sets) == 1 and methods.nunique() > 1 and len(next(iter(sets))) > 1 and not is_number(self.table[other])
+        )
+
+    def _numbers_in_columns(self) -> list[str]:
+        roles = {name for role in ROLES if role != "method" for name in self._of_role(role)}
+        spreads = {f"{name} ±" for name in self.table.columns}
+        free = [n for n in self.table.columns if n not in {*roles, *spreads, *self.why, self.method, self.dataset, ROW}]
+        return [name for name in free if name.casefold() != "metric" and is_number(self.table[name])]
+
+    def _methods_in_columns(self) -> list[str]:
+        """The columns of numbers that are methods by their names: no scores, times, settings, counts or summaries."""
+        return [
+            name
+            for name in self._numbers_in_columns()
+            if not (
+                is_score(name)
+                or is_time(name)
+                or is_summary(name)
+                or is_setting(name)
+                or is_size(name)
+                or is_number_of_runs(name)
+                or NOTES.fullmatch(name)
+            )
+        ]
+
+    def _ask_about_columns(self) -> None:
+        """Ask about several columns of numbers without a name of a score: datasets, methods, or scores."""
+        names = self._methods_in_columns()
+        asked = self.reading.score or self.reading.best_of or self.reading.last or self.melted
+        if asked or len(names) < 3 or {"metric", "value"} <= self.by_name.keys():
+            return
+        if any(is_score(name) for name in self._numbers_in_columns()):
+            return
+        methods = self.table[self.method].nunique() == len(self.table) and len(self.table) > 2 * len(names)
+        raise self._asks(
+            f"the columns {some(names, 3)} could be datasets (--dataset columns), methods (--method columns --dataset "
+            f"{self.method}) or scores (--score {names[0]})",
+            **({"method": COLUMNS, "dataset": self.method} if methods else {"dataset": COLUMNS}),
+        )
+
+    def _melt(self, role: str) -> None:
+        """Turn columns of numbers (or of `71.5 ± 0.4`) into rows: each is a method, or a dataset."""
+        names = self._methods_in_columns()
+        table, option = self.table, f"--{role} {COLUMNS}"
+        if wrong := next((n for n in table.columns if role == "method" and n.casefold() in _ROWS_ARE_METHODS), ""):
+            if wrong != self.dataset and not is_number(table[wrong]):
+                raise ScoresError(
+                    f"{option}: the rows are methods, by the column {wrong!r}; turn the table around, so that each "
+                    f"column of numbers is a method: in pandas, table.set_index({wrong!r}).T.rename_axis('seed')"
+                )
+        others = [name for name in self._numbers_in_columns() if name not in names]
+        others = [name for name in others if not is_setting(name) or table[name].nunique() == 1]
+        for name in set(table.columns) - {*names, *others, *self._claimed, ROW}:
+            texts = numbers_of(table[name])["text"]
+            if 0 < np.mean(texts) <= 0.5 and not is_number_of_runs(name):
+                row = table.index[texts][0]
+                raise ScoresError(
+                    f"{option}: row {row}: {plain(str(table.loc[row, name]))!r} in {name!r} is no number; leave the "
+                    "row or the column out"
+                )
+        if len(names) < 2:
+            raise ScoresError(
+                f"{option}: fewer than two columns of numbers are {role}s; scores, times, settings, deviations and "
+                f"summaries are none: {some(list(table.columns))}"
+            )
+        if all(re.fullmatch(r"\d+", name) for name in names):
+            raise ScoresError(f"{option}: the columns {some(names, 3)} are numbered; write the names of the {role}s")
+        if sums := [name for name in others if is_summary(name)]:
+            self.said.append(f"Left out: the columns {listed(sums)}, which sum up others.")
+        self.why |= {name: f"no {role}" for name in others if not is_number_of_runs(name)}
+        if role == "method" and not self.dataset and ROW in table.columns:
+            table, self.dataset = table.rename(columns={ROW: "dataset"}), "dataset"
+        self.table = _stacked(table, names, role, names)
+        self.melted = "score"
+        setattr(self, role, role)
+
+    def _melt_repeats(self) -> None:
+        """Turn columns such as `seed0`, `seed1`, or scikit-learn's `split0_test_score`, into rows."""
+        found: dict[tuple[str, str], list[str]] = {}
+        for name in self._numbers_in_columns():
+            if match := _REPEAT_IN_NAME.fullmatch(name.casefold()):
+                role = "fold" if match[1] == "split" and match[3] else match[1]
+                found.setdefault((role, match[3]), []).append(name)
+        several = {key: names for key, names in found.items() if len(names) > 1}
+        if not several or self.reading.score:
+            return
+        (role, suffix), names = next(
+            ((k, n) for k, n in several.items() if "test" in k[1]), next(iter(several.items()))
+        )
+        if role in self.by_name:
+            return
+        stem = suffix.strip("_ .-")
+        gone = [
+            n for n in self._numbers_in_columns() if n not in names and (is_score(n) or is_summary(n) or is_time(n))
+        ]
+        self.why |= dict.fromkeys(gone, "beside the single scores")
+        numbers = [match[2] for name in names if (match := _REPEAT_IN_NAME.fullmatch(name.casefold()))]
+        self.table = _stacked(self.table, names, role, numbers, stem or "score")
+        self.melted = stem or "score"
+
+    # What the rows repeat
+
+    def _find_repeats(self) -> None:
+        """Find what tells repeats apart: folds, shared blocks, searches and runs. Folds stay folds whatever names them."""
+        asked = self.reading
+        self.search = self._search()
+        self.block = self._named(asked.paired) if asked.paired else self._likely_block()
+        self.fold = self._first("fold")
+        given = self._named(asked.run) if asked.run and asked.run != EACH_ROW else ""
+        if self.block and is_role(self.block, "fold"):
+            self.fold, self.block = self.block, ""
+        if given and is_role(given, "fold"):
+            self.fold, given = given, ""
+        self.fold = "" if self.fold in (self.method, self.dataset, self.search) else self.fold
+        self.dataset = "" if self.dataset == self.block else self.dataset
+        self.search = "" if self.search == self.block else self.search
+        taken = {self.method, self.dataset, self.search, self.block, self.fold, *self.why, *self.parts}
+        there = [given] if given else [name for name in self._of_role("run") if name not in taken]
+        there = [name for name in there if texts_of(self.table[name]).nunique() > 1 or len(there) == 1]
+        if asked.run == EACH_ROW:
+            self.why |= dict.fromkeys(there, "every row is a run")
+        elif self.fold:
+            self._find_repeats_of_folds([*filter(None, [self.block]), *there])
+            self.block = ""
+        elif given:
+            self.runs = (given,)
+        else:
+            self._find_runs(there)
+
+    def _search(self) -> str:
+        found = self._first("search", self.reading.search)
+        sweep = self.by_name.get(SWEEP, "")
+        if sweep and not found and (texts_of(self.table[sweep]) != "").all():
+            rows = self.table.groupby([texts_of(self.table[sweep]), texts_of(self.table[self.method])]).size()
+            return sweep if self.reading.best_of or rows.max() == 1 else ""
+        return "" if found == self.method else found
+
+    def _likely_block(self) -> str:
+        column = self._first("paired")
+        if not column or column in (self.method, self.dataset, *self.why):
+            return ""
+        cells = {text.casefold() for text in texts_of(self.table[column])}
+        if cells <= PARTS_OF_DATA | {""}:
+            if len(cells) > 1:
+                value = next((t for t in cells if t.startswith("test")), texts_of(self.table[column]).iloc[-1])
+                raise self._asks(
+                    f"{column} names parts of the data; keep one of them: --where {column}={value}",
+                    where=(*self.reading.where, (column, value)),
+                )
+            return ""
+        return column
+
+    def _tell_apart(self, *names: str) -> bool:
+        """Whether columns tell the rows of a method on a dataset apart."""
+        keys = pd.concat(self._keys(self.method, self.dataset, self.search, self.block, *names), axis=1)
+        if "metric" in self.by_name:
+            keys = keys.assign(metric=texts_of(self.table[self.by_name["metric"]]))
+        whole = self.table.astype(str).duplicated() if keys.duplicated().any() else pd.Series(False, index=keys.index)
+        return not keys[~whole].duplicated().any()
+
+    def _find_repeats_of_folds(self, there: Sequence[str]) -> None:
+        """Of repeated folds find what numbers the repeats. A seed that tells no two scores of a fold apart is none."""
+        if self._tell_apart(self.fold):
+            return
+        telling = [name for name in there if self._tell_apart(self.fold, name)]
+        methods = texts_of(self.table[self.method])
+        for name in telling:
+            sets = {frozenset(own) for _, own in numbered(self.table[name]).groupby(methods, sort=False)}
+            if len(sets) == 1:
+                self.runs = (name,)
+                return
+        if telling:
+            self.said.append(
+                f"The scores of a {self.fold} count as one, their mean: the methods share no {telling[0]}."
+            )
+            self.why[telling[0]] = f"numbers scores of a {self.fold}, other ones for each method"
+            self.chosen = True
+
+    def _find_runs(self, there: Sequence[str]) -> None:
+        """Find what numbers runs: one column that does, else all of them."""
+        if len(there) < 2:
+            self.runs = tuple(there)
+            return
+        if alone := [name for name in there if self._tell_apart(name)]:
+            self.runs = (alone[0],)
+            return
+        one, other = there[:2]
+        keys = pd.concat(self._keys(self.method, one, other), axis=1, keys=["method", "one", "other"]).drop_duplicates()
+        if min(keys.groupby(["method", by]).size().max() for by in ("one", "other")) > 1:
+            raise self._asks(
+                f"{one} and {other} both tell rows of a method apart; say which numbers independent runs (--run {one} or "
+                f"--run {other}) and what the other is (--search, --paired, or --where "
+                f"{other}={self.table[other].iloc[0]})",
+                run=other,
+                search=one,
+            )
+        self.runs = tuple(there)
+
+    # The score
+
+    def _find_score(self) -> None:
+        """Find the compared score, and further ones."""
+        table, asked = self.table, plain(self.reading.score)
+        if {"metric", "value"} <= self.by_name.keys():
+            self.metric = self.by_name["metric"]
+            names = list(dict.fromkeys(texts_of(table[self.metric])))
+            self.score = self._asked_score(names, asked, names)
+            self.others = tuple(name for name in names if name != self.score)
+            return
+        free = [name for name in table.columns if name not in {*self._claimed, ROW}]
+        counts = {name: numbers_of(table[name]) for name in free if not pd.api.types.is_bool_dtype(table[name])}
+        numbers = [n for n, own in counts.items() if own["value"].notna().any() and 2 * np.mean(own["text"]) <= 1]
+        spreads = {spread_of(self.by_name, name)[0] for name in numbers} - {""}
+        likely = [n for n in numbers if n not in spreads and not is_setting(n) and not NOTES.fullmatch(n)]
+        chooses = plain(self.reading.best_of).casefold()
+        for leave in (
+            lambda n: is_number_of_runs(n) or is_size(n),
+            lambda n: n.casefold() in ROLES["method"][0],
+            lambda n: n.casefold() == chooses,
+            is_time,
+        ):
+            likely = [name for name in likely if not leave(name)] or likely
+        if not likely and not asked:
+            # Such as 71,5 or 71.5 %: the first row is refused.
+            words = [name for name in counts if not is_setting(name)]
+            likely = [name for name in words if texts_of(table[name]).str.match(r"-?\d").mean() > 0.5][:1]
+        if not likely and not asked:
+            raise ScoresError(f"no column of numbers is a score; the columns are {some(list(table.columns))}")
+        self.score = self._asked_score([self.melted] if self.melted in likely else likely, asked, list(counts))
+        self.others = tuple(name for name in numbers if name != self.score and name not in spreads)
+        self.why |= dict.fromkeys(spreads, "a deviation")
+
+    def _asked_score(self, likely: Sequence[str], asked: str, known: Sequence[str]) -> str:
+        if asked:
+            if same := [name for name in known if name.casefold() == asked.casefold()]:
+                return same[0]
+            raise ScoresError(f"there is no score {asked!r}; there are {some(list(likely or known))}")
+        if one := [name for name in PREFERRED if name in likely] or (list(likely) if len(likely) == 1 else []):
+            return one[0]
+        named = [name for name in likely if is_score(name)]
+        for part in ({"test", "testing", "eval", "evaluation"}, {"val", "valid", "validation", "dev"}):
+            if of_part := [name for name in named if {*words_of(name)} & part]:
+                return of_part[0]
+        if kept := [name for name in named if not {*words_of(name)} & PARTS_OF_DATA] or named:
+            return kept[0]
+        raise self._asks(
+            f"several columns could be the score; name one with --score: {some(list(likely))}", score=likely[0]
+        )
+
+    def _find_summary(self) -> None:
+        """Find what stands behind a mean, where each method has one row on a dataset."""
+        spread, kind = spread_of(self.by_name, self.by_name["value"] if self.metric else self.score)
+        rows = pd.concat(self._keys(self.method, self.dataset), axis=1).loc[self._of_score().index]
+        if not spread or rows.duplicated().any():
+            return
+        self.runs, self.search, self.block, self.fold = (), "", "", ""
+        self.spread, self.spread_kind = spread, self.reading.plus_minus if kind == "±" else kind
+        given = re.fullmatch(r"(\d+|n)?[ -]*(runs?|folds?)?", self.reading.n.casefold())
+        if given is None or given[1] in ("0", "1"):
+            raise ScoresError(f"--n {self.reading.n}: write the number of runs behind each mean, such as 5, or 5-folds")
+        self.number = next((name for name in self.table.columns if is_number_of_runs(name)), "")
+        if given[1]:
+            self.number = "n" if self.number == "n" else f"n = {given[1]}"
+            self.table = self.table.assign(**{self.number: 2 if given[1] == "n" else int(given[1])})
+        elif not self.number:
+            folds = f"-{given[2]}" if given[2] else ""
+            raise self._asks(
+                f"{self.score} and {spread} are summaries of runs; add a column n with the number of runs of each, or "
+                "--n with the number that all have (5-folds, if it is folds)",
+                n=f"N{folds}",
+            )
+        self._ask_what_n_are(given[2] or "", kind)
+
+    def _ask_what_n_are(self, said: str, kind: str) -> None:
+        """Ask whether n are folds, whose deviations are none of runs, where all have five or ten."""
+        counts = {*numbers_of(self.table[self.number])["value"].dropna()}
+        named = self.number.casefold()
+        said = said or ("runs" if "run" in named or "seed" in named or self.number.startswith("n = ") else "")
+        said = said or ("folds" if "fold" in named else "")
+        if not said and len(counts) == 1 and counts <= {5.0, 10.0}:
+            raise self._asks(
+                f"all means have {self.number} = {min(counts):g}: --n runs if these are runs, --n folds if they are folds "
+                "of a cross-validation, which share training data",
+                n="folds",
+            )
+        if said.startswith("fold") and len(counts) == 1:
+            self.folds_behind = int(min(counts))
+
+    def _of_score(self) -> pd.DataFrame:
+        """The rows of the compared score."""
+        return self.table[texts_of(self.table[self.metric]) == self.score] if self.metric else self.table
+
+    # Rows that are taken
+
+    def _take_rows(self) -> None:
+        """Take the last row of each run (`--last`), or the best trial of each search (`--best-of`)."""
+        for option, given in (("--last", self.reading.last), ("--best-of", self.reading.best_of)):
+            if not given:
+                continue
+            column, best = self._named(given), option == "--best-of"
+            if best and not self.search:
+                raise ScoresError(f"--best-of {column}: name the column of the searches with --search")
+            own = numbers_of(self.table[column])["value"]
+            if own.isna().all():
+                raise ScoresError(f"{option} {column}: the column has no numbers")
+            falls = best and self._falls(column)
+            order = (-own if falls else own).fillna(-np.inf)
+            groups = self._keys(self.method, self.dataset, *([self.search] if best else self._repeats), self.metric)
+            self._check_taken(option, column, own, order, groups)
+            kept = self.table.loc[order.groupby(groups, sort=False).idxmax()].sort_index()
+            said = f"The last {column} of each run is taken"
+            if best:
+                self.chosen, self.runs, self.block, self.fold = True, (), "", ""
+                said = f"Of each {self.search} the trial with the {'lowest' if falls else 'highest'} {column} is taken"
+                if column == self.score:
+                    said += (
+                        ", the compared score itself: such scores are too good, the more so the more trials there are"
+                    )
+            self.why.setdefault(column, "chose the rows")
+            tied = self._ties(order, groups) if best else ""
+            self.said.append(f"{said} ({len(kept):,} of {counted(len(self.table), 'row')}).{tied}")
+            self.table = kept
+
+    def _check_taken(
+        self, option: str, column: str, own: pd.Series, order: pd.Series, groups: Sequence[pd.Series]
+    ) -> None:
+        lacking = own.isna().groupby(list(groups), sort=False).transform("all")
+        if lacking.any():
+            raise ScoresError(
+                f"{option} {column}: {rows_words(self.table.index[lacking])} have no number in it, nor has another "
+                f"row of their {self.search if option == '--best-of' else 'run'}; fill it in, or leave them out"
+            )
+        again = self._tied(order, groups)
+        if option == "--last" and len(again):
+            raise ScoresError(
+                f"{option} {column}: {rows_words(again)} have the last one of their runs; keep one of what differs "
+                "between them with --where, or name it with --run, --paired or --dataset"
+            )
+
+    def _tied(self, order: pd.Series, groups: Sequence[pd.Series]) -> pd.Index:
+        last = self.table.index[order == order.groupby(list(groups), sort=False).transform("max")]
+        again = pd.concat([group[last] for group in groups], axis=1).duplicated(keep=False)
+        return again[again].index
+
+    def _ties(self, order: pd.Series, groups: Sequence[pd.Series]) -> str:
+        again = self._tied(order, groups)
+        words = f" {capitalized(rows_words(again))} tie for it: the first of each {self.search} counts."
+        return words if len(again) else ""
+
+    def _falls(self, column: str) -> bool:
+        """Whether a lower value of a column is better."""
+        if column == self.score and self.reading.lower_is_better is not None:
+            return self.reading.lower_is_better
+        return bool(means_lower(column))
+
+    # What must hold before rows are compared
+
+    def _check_columns(self) -> None:
+        """Ask about columns that vary within a method and are neither repeats, nor scores, nor follow from them."""
+        table = self._of_score()
+        known = {*self._claimed, self.score, self.metric, self.by_name["value"] if self.metric else "", LOWER, SCALE}
+        groups = [key.loc[table.index] for key in self._keys(self.method, self.dataset)]
+        told, parts, asked = self._tell_apart(self.fold, *self.runs) and bool(self._repeats), list[str](), ""
+        for name in (one for one in table.columns if one not in known):
+            cells = numbered(table[name])
+            varying = cells.groupby(groups, sort=False).transform("nunique") > 1
+            why = self._explained(name, cells, told=told) if varying.any() else "one value for each method"
+            why = ANOTHER_SCORE if why and name in self.others and is_score(name) else why
+            if why or self.chosen:
+                self.why[name] = why or "differs from row to row"
+                continue
+            first = varying[varying].index[0]
+            same = pd.concat([group == group[first] for group in groups], axis=1).all(axis=1)
+            other = cells[same & (cells != cells[first])]
+            text = (
+                f"{name} varies within {groups[0][first]} (rows {first} and {other.index[0]}: "
+                f"{cells[first] or 'empty'}, {other.iloc[0] or 'empty'}), so its rows are no repeats; "
+            )
+            remedy, likely = self._remedy(name, other.iloc[0])
+            if "method" not in likely:
+                raise self._asks(text + remedy, **likely)
+            parts.append(name)
+            asked = asked or text + remedy
+        if parts:
+            others = f". So {'do' if parts[2:] else 'does'} {listed(parts[1:])}" if parts[1:] else ""
+            raise self._asks(f"{asked}{others}", method="+".join([self.reading.method or self.method, *parts]))
+
+    def _explained(self, name: str, cells: pd.Series, *, told: bool) -> str:
+        """Why a column that varies within methods needs no answer; empty if it does."""
+        if NOTES.fullmatch(name) or cells[cells != ""].str.match(_DATE).all():
+            return "a note"
+        if is_role(name, "run") or (name.casefold() == SWEEP and (cells == "").any()):
+            return "another number of the runs"
+        setting = is_setting(name) or name.casefold() == SWEEP
+        if (not setting or is_size(name)) and (by := self._follows(cells)):
+            return f"follows from {by}"
+        if setting:
+            return ""
+        methods = texts_of(self.table.loc[cells.index, self.method])
+        sets = [tuple(sorted(own)) for _, own in cells.groupby(methods, sort=False)]
+        planned = len(sets) > 1 and len({frozenset(own) for own in sets}) == 1 and len({*sets[0]}) > 1
+        if name == ROW or name not in self.others:  # Names of runs and of files are all different.
+            return "differs from row to row" if not cells.duplicated().any() or (told and not planned) else ""
+        if is_score(name) or is_time(name):
+            return ANOTHER_SCORE if is_score(name) else "a time"
+        whole = not cells.str.contains(".", regex=False).any()
+        if whole and not told and 2 * cells.nunique() < len(cells):
+            return ""  # A size or a count, and nothing else says what the rows repeat.
+        # A score has other values for other methods; what was planned has the same ones.
+        return "" if planned else "another number"
+
+    def _follows(self, cells: pd.Series) -> str:
+        """What a column follows from, for all methods: the size of a fold, the data that a seed draws."""
+        keys = [key.loc[cells.index] for key in self._keys(self.dataset, *self._repeats)]
+        if not self._repeats:
+            return ""
+        groups = cells.groupby(keys, sort=False)
+        shared = groups.size().max() > 1
+        return " and ".join(self._repeats) if shared and groups.nunique().max() <= 1 else ""
+
+    def _remedy(self, name: str, value: str) -> tuple[str, dict[str, object]]:
+        """How to say what a column that varies is, and what it most likely is."""
+        low, where = name.casefold(), f"--where {name}={value}"
+        numbers = [one for one in self.others if {*words_of(one)} & {"val", "valid", "validation", "dev"}]
+        chooses = next(iter(numbers), self.score)
+        if low == SWEEP:
+            return (
+                f"--best-of VALIDATION takes the best trial of each {name} by that column; --search {name}, if all "
+                "rows of one are runs of what it found",
+                {"search": name},
+            )
+        if self.search and is_setting(name):
+            return (
+                f"if they are trials, --best-of VALIDATION takes the best one of each {self.search} by that column",
+                {"best_of": chooses},
+            )
+        if low in COUNTERS:
+            return (
+                f"--last {name} takes the last of each run, {where} one of them; --run {name}, if it numbers the runs",
+                {"last": name},
+            )
+        text = (
+            f"{where} keeps one; --run, --paired, --dataset or --method {name} says what it is; or leave the column out"
+        )
+        if self._crosses(name, self.method):
+            return text, {"dataset": f"{self.dataset}+{name}" if self.dataset else name}
+        return text, {"method": name}
+
+    def _check_repeats(self) -> None:
+        """Count rows that are there twice once, and ask about two rows of one run with other scores."""
+        table = self._of_score()
+        cells = pd.concat([texts_of(table[name]) for name in table.columns], axis=1)
+        if not self._repeats and not self.chosen:
+            self._count_copies_once(cells)
+            return
+        same = cells.duplicated()
+        if same.any():
+            self.said.append(f"There twice, and counted once: {rows_words(table.index[same])}.")
+            self.table = self.table.drop(table.index[same])
+        if (self.block and not self.runs) or (self.fold and self.chosen):
+            return  # Several runs of a block are averaged.
+        names = [name for name in (self.method, self.dataset, *self._repeats) if name]
+        keys = pd.concat(self._keys(*names), axis=1, keys=names).reindex(table.index[~same])
+        again = keys[keys.duplicated()]
+        if again.empty or self.reading.run == EACH_ROW:
+            return
+        key = again.iloc[0]
+        first = keys[(keys == key).all(axis=1)].index[0]
+        roles = {self.method: "method", **dict.fromkeys(self.runs, "run")}
+        where = ", ".join(f"{roles.get(name, name)} {key[name]}" for name in names if key[name])
+        text = f"rows {first} and {again.index[0]} are both {where}"
+        if "+" in self.reading.method:  # The columns that were named are all that methods differ in.
+            self.said.append(f"{capitalized(text)}, as are {counted(len(again), 'further row')}: each counts as a run.")
+            self.why |= dict.fromkeys(self.runs, "there more than once for a method")
+            self.runs = ()
+            return
+        raise self._asks(
+            f"{text}; number the runs apart, leave one out, or count each with --run {EACH_ROW}", run=EACH_ROW
+        )
+
+    def _count_copies_once(self, cells: pd.DataFrame) -> None:
+        """Where every row is there as often, such as in a table that was appended to itself, count each once."""
+        rows = cells.apply(tuple, axis=1)
+        counts = Counter(rows)
+        times = math.gcd(*counts.values())
+        if times < 2 or len(counts) < 2:
+            return
+        first, *_ = rows[rows == rows.iloc[0]].index[1:]
+        often = "twice" if times == 2 else f"{times} times"
+        self.said.append(
+            f"Every row is there {often}, such as rows {rows.index[0]} and {first}, as in a table that was appended to "
+            "itself: a copy counts once."
+        )
+        self.table = self.table.drop(rows.index[rows.duplicated()])
+
+    def _name_equal_rows(self, own: pd.DataFrame) -> None:
+        """Name rows of one method whose scores are equal to the last of many digits, or in all of several scores."""
+        if self.spread or self.metric or not self._repeats:
+            return
+        scores = [self.score, *(name for name in self.others if name in self.table and is_score(name))]
+        table = self.table.loc[[*dict.fromkeys(own["at"])]]
+        cells = pd.concat([texts_of(table[name]) for name in (self.method, *scores)], axis=1)
+        digits = texts_of(table[self.score]).str.replace(r"\D", "", regex=True).str.strip("0").str.len()
+        again = cells.duplicated(keep=False) & (digits >= 4)
+        if again.any() and not again.all():
+            rows = again[again].index
+            self.said.append(
+                f"{capitalized(rows_words(rows))} have the scores of another run of their method to the last digit."
+            )
+
+    # The frame
+
+    def _places(self) -> pd.DataFrame:
+        """Number, dataset, method, search, run and fold of every row, as texts."""
+        table = self.table
+        places = pd.DataFrame({"row": table.index, "at": table.index}, index=table.index)
+        for role in ("experiment", "question", "planned", "dataset", "search"):
+            places[role] = ""
+        places["method"] = texts_of(table[self.method])
+        check_filled(places, "method", self.method)
+        _check_spelling(places)
+        if self.dataset:
+            places["dataset"] = self._merged_datasets()
+            check_filled(places, "dataset", self.dataset)
+        if self.search:
+            (places["search"],) = self._keys(self.search)
+            check_filled(places, "search", self.search)
+        places["fold"] = self._keys(self.fold)[0] if self.fold else ""
+        runs = self._keys(self.block) if self.block else self._keys(*self.runs, self.fold)
+        if runs:
+            places["run"] = pd.concat(runs, axis=1).agg(" ".join, axis=1)
+        else:
+            keys = ["dataset", "method", "search"]
+            if self.metric:
+                keys.append("metric")
+                places["metric"] = texts_of(table[self.metric])
+            places["run"] = (places.groupby(keys).cumcount() + 1).astype(str)
+        return places
+
+    def _merged_datasets(self) -> pd.Series:
+        """The dataset of each row: one for spellings that differ in little and hold no two numbers."""
+        (raw,) = self._keys(self.dataset)
+        spellings: dict[str, list[str]] = {}
+        for name in raw.unique():
+            spellings.setdefault(spelling(name), []).append(name)
+        keys = pd.concat(self._keys(self.method, *self._repeats, self.metric), axis=1).apply(tuple, axis=1)
+        for first, *others in spellings.values():
+            for other in others:
+                both = f"{first!r} and {other!r}"
+                if not self._repeats:
+                    raise ScoresError(
+                        f"{self.dataset} {both} differ in blanks, dashes or case only; write one name, or two that "
+                        "differ more"
+                    )
+                if set(keys[raw == first]) & set(keys[raw == other]):
+                    self.said.append(
+                        f"Two datasets, {both}, differ in blanks, dashes or case only: if they are one, write one name."
+                    )
+                else:
+                    raw = raw.replace(other, first)
+                    self.said.append(f"{both} are taken as one dataset.")
+        return raw
+
+    def _without_copies(self, dataset: pd.Series, long: pd.DataFrame) -> pd.Series:
+        """Which rows remain when a dataset that holds the numbers of another one is left out."""
+        value = long[long["name"] == self.score].set_index("at")["value"]
+        dataset = dataset.loc[value.index]
+        kept, seen = pd.Series(True, index=self.table.index), dict[tuple[object, ...], str]()
+        methods = texts_of(self.table.loc[dataset.index, self.method])
+        for name, own in dataset.groupby(dataset, sort=False):
+            numbers = value[own.index]
+            held = tuple(sorted(zip(methods[own.index], numbers.fillna(-math.inf), strict=True)))
+            if numbers.nunique() < 3:
+                continue
+            if held in seen:
+                self.said.append(f"Left out: {name} holds the same numbers as {seen[held]}.")
+                kept[own.index] = False
+            seen.setdefault(held, str(name))
+        return kept
+
+    def _long(self, places: pd.DataFrame) -> pd.DataFrame:
+        """One row per run and score: the compared one, and further ones of the suite's names."""
+        table = self.table
+        places = places.drop(columns="metric", errors="ignore")
+        if self.metric:
+            long = places.assign(name=texts_of(table[self.metric]), given=table[self.by_name["value"]])
+        else:
+            # Scores of this suite stand beside it.
+            known = [one for one in self.others if is_in_percent(split(one)[1]) and split(one)[1] in _OF_SUITE]
+            long = pd.concat([places.assign(name=name, given=table[name]) for name in (self.score, *known)])
+        long = long.assign(**numbers_of(long["given"]))
+        if self.spread:
+            spread, number = (numbers_of(table[name])["value"] for name in (self.spread, self.number))
+            scored = numbers_of(table[self.by_name["value"] if self.metric else self.score])["value"].notna()
+            bad = (spread.isna() | (spread < 0) | ~(number >= 1))[scored]
+            if bad.any():
+                raise ScoresError(
+                    f"row {bad[bad].index[0]}: give {self.spread!r} (0 or more) and {self.number!r} (1 or more) as "
+                    "numbers"
+                )
+            spread = spread * number**0.5 if self.spread_kind == "se" else spread
+            long = long.assign(deviation=spread.reindex(long["at"]).to_numpy(), n=number.reindex(long["at"]).to_numpy())
+        return long.reset_index(drop=True)
+
+    # Direction and scale
+
+    def _declared(self, name: str) -> str:
+        """What a record of Every Eval Ever says of the compared score; empty without one."""
+        if name not in self.by_name:
+            return ""
+        said = [text.casefold() for text in texts_of(self._of_score()[name]).unique() if text]
+        if len(said) > 1:
+            what = f"{name.removeprefix('reproduce_')}: {said[0]} in one row and {said[1]} in another"
+            raise ScoresError(f"{what} of {self.score}; compare one kind")
+        return said[0] if said else ""
+
+    def _direction(self) -> bool:
+        """Whether a lower score is better, by its name where that is sure."""
+        if self.reading.lower_is_better is not None:
+            return self.reading.lower_is_better
+        if said := self._declared(LOWER):
+            return said in ("true", "1", "yes")
+        if (lower := means_lower(self.score)) is None:
+            raise self._asks(
+                f"{self.score} may be better when lower; add --lower-is-better, or --higher-is-better",
+                lower_is_better=True,
+            )
+        return lower
+
+    def _scaled(self, long: pd.DataFrame, *, lower: bool) -> tuple[pd.DataFrame, ScoreScale]:
+        """The rows with a score, percentages as fractions of 1, and the scale of the asked score; others can be left."""
+        parts, of_asked = [], None
+        for name, own in long.groupby("name", sort=False):
+            own = own[own["value"].notna()]
+            scale: ScoreScale | None = None
+            if name == self.score:
+                if own.empty:
+                    raise ScoresError(f"no row has a number in {name!r}")
+                scale = of_asked = self._scale(own, lower=lower)
+            elif own["value"].between(0, 1).all():
+                scale = "fractions"
+            elif own["value"].between(0, 100).all():
+                scale = "percent"
+            if scale is None or own.empty:
+                continue
+            factor = 100 if scale == "percent" else 1
+            changes = {key: own[key] / factor for key in ("value", "deviation") if key in own}
+            parts.append(own.assign(**changes))
+        assert of_asked is not None
+        return pd.concat(parts, ignore_index=True), of_asked
+
+    def _scale(self, own: pd.DataFrame, *, lower: bool) -> ScoreScale:
+        """The scale that all methods have on all datasets."""
+        name, values = self.score, own["value"]
+        declared = next((one for one in get_args(ScoreScale) if one == self._declared(SCALE)), None)
+        given = self.reading.scale or declared
+        if bad := next((row for row in own.itertuples() if np.isinf(row.value)), None):
+            raise ScoresError(
+                f"row {bad.row}: {bad.value} in {name!r} is no score; write the number, or leave it empty"
+            )
+        if given is None and means_lower(name) is not False and not is_error_rate(name):
+            given = "points"
+        if given is None and 1 < values.max() <= _JUST_ABOVE and values.min() >= 0 and values.median() > 0.5:
+            given = "points"  # A hypervolume of 1.02 is no percentage.
+        if given is not None or not values.between(0, 100).all():
+            return self._within(own, given)
+        known = own[values != 0] if (values != 0).any() else own  # 0 is 0 in every scale.
+        low = known["value"].between(0, 1).groupby([known["dataset"], known["method"]], sort=False).all()
+        if low.all():
+            if lower:
+                raise self._asks(
+                    f"all of {name!r} are within 0 and 1; say what they are: --scale fractions, percent or points",
+                    scale="fractions",
+                )
+            return "fractions"
+        if low.any():
+            (one, other) = (low[low == of].index[0] for of in (True, False))
+            rows = [known[(known["dataset"] == d) & (known["method"] == m)].iloc[0] for d, m in (one, other)]
+            raise ScoresError(
+                f"rows {rows[0]['row']} and {rows[1]['row']}: {name!r} has {rows[0]['value']:g} of {_of(one)} and "
+                f"{rows[1]['value']:g} of {_of(other)}, fractions beside percent; write all in one scale, or say with "
+                "--scale what all are"
+            )
+        _refuse_mixed_rows(own, name)
+        return "percent"
+
+    def _within(self, own: pd.DataFrame, given: ScoreScale | None) -> ScoreScale:
+        """The given scale, or points for scores beyond percentages; an accuracy of 101 is refused."""
+        high = 1 if given == "fractions" else 100
+        outside = own[~own["value"].between(0, high)]
+        if given == "points" or outside.empty:
+            return given or "points"
+        named, several = words_of(self.score), len(outside) > 1 or len(own) < _FEW
+        if given is None and not is_bounded(self.score) and {*named} & _UNBOUNDED:
+            return "points"
+        remedy = "; if the scores are no percentages, add --scale points"
+        if given:
+            remedy = "; write fractions of 1" if given == "fractions" else ""
+        row, value = outside.iloc[0]["row"], outside.iloc[0]["value"]
+        text = f"row {row}: {value:g} in {self.score!r} is not within 0 and {high:g}{remedy}"
+        if given is None and not is_bounded(self.score) and several:
+            raise self._asks(text, scale="points")
+        raise ScoresError(text)
+
+    def _what_repeats(self, own: pd.DataFrame) -> tuple[Repeats, str]:
+        if self.spread:
+            return "summary", self.spread
+        if self.block:
+            return "block", self.block
+        if self.search:
+            return "search", self.search
+        if self.fold:
+            return "fold", self.fold
+        if own["dataset"].nunique() > 1 and not own.duplicated(["dataset", "method"]).any():
+            return "dataset", self.dataset
+        return "run", " and ".join(self.runs)
 
 
-def _places(found: Account) -> pd.DataFrame:
-    """Number, dataset, method, search, run and fold of every row, as texts."""
-    table = found.table
-    places = pd.DataFrame({"row": table.index, "at": table.index}, index=table.index)
-    for role in ("experiment", "question", "planned", "dataset", "search"):
-        places[role] = ""
-    places["method"] = texts_of(table[found.method])
-    check_filled(places, "method", found.method)
-    _check_spelling(places)
-    if found.dataset:
-        places["dataset"] = merged_datasets(found)
-        check_filled(places, "dataset", found.dataset)
-    if found.search:
-        (places["search"],) = found.keys(found.search)
-        check_filled(places, "search", found.search)
-    places["fold"] = found.keys(found.fold)[0] if found.fold else ""
-    runs = found.keys(found.block) if found.block else found.keys(*found.runs, found.fold)
-    if runs:
-        places["run"] = pd.concat(runs, axis=1).agg(" ".join, axis=1)
-    else:
-        keys = ["dataset", "method", "search"]
-        if found.metric:
-            keys.append("metric")
-            places["metric"] = texts_of(table[found.metric])
-        places["run"] = (places.groupby(keys).cumcount() + 1).astype(str)
-    return places
+_ROWS_ARE_METHODS = ("method", "method_name", "loss", "loss_name", "algorithm", "classifier")
+"""Names of columns beside which no other column is a method. Other names can name datasets in wide tables."""
+
+_REPEAT_IN_NAME = re.compile(r"(seed|run|rep|fold|split|trial)[ _-]?(\d+)([ _.-].*)?")
+_DATE = r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}"
+_OF_SUITE = ("precision_at_1", "r_precision", "map_at_r")
+_JUST_ABOVE = 1.5
+_FEW = 8
+_UNBOUNDED = {
+    *("reward", "return", "elo", "psnr", "mcc", "kappa", "rsq", "corr", "pearson", "spearman", "hypervolume", "hv"),
+    *("ari",),
+}
+
+
+def _stacked(
+    table: pd.DataFrame, names: Sequence[str], role: str, values: Sequence[str], score: str = "score"
+) -> pd.DataFrame:
+    """A table with a row for each of some columns: a column of the role has their values, another their scores."""
+    spreads = {name: f"{name} ±" for name in names if f"{name} ±" in table.columns}
+    kept = table.drop(columns=[*names, *spreads.values()])
+    parts = []
+    for name, value in zip(names, values, strict=True):
+        scores = {score: table[name], **({f"{score} ±": table[spreads[name]]} if name in spreads else {})}
+        rows = [f"{row} ({name})" for row in table.index]
+        parts.append(kept.assign(**{role: value}, **scores).set_axis(rows))
+    return pd.concat(parts)
 
 
 def _check_spelling(places: pd.DataFrame) -> None:
@@ -118,53 +1086,20 @@ def _check_spelling(places: pd.DataFrame) -> None:
             )
 
 
-def _long(found: Account, places: pd.DataFrame) -> pd.DataFrame:
-    """One row per run and score: the compared one, and further ones of the suite's names."""
-    table = found.table
-    places = places.drop(columns="metric", errors="ignore")
-    if found.metric:
-        long = places.assign(name=texts_of(table[found.metric]), given=table[found.by_name["value"]])
-    else:
-        # Scores of this suite stand beside it.
-        known = [one for one in found.others if is_in_percent(split(one)[1])]
-        long = pd.concat([places.assign(name=name, given=table[name]) for name in (found.score, *known)])
-    long = long.assign(**numbers_of(long["given"]))
-    if found.spread:
-        spread, number = (numbers_of(table[name])["value"] for name in (found.spread, found.number))
-        scored = numbers_of(table[found.by_name["value"] if found.metric else found.score])["value"].notna()
-        bad = (spread.isna() | (spread < 0) | ~(number >= 1))[scored]
-        if bad.any():
-            row = bad[bad].index[0]
+def _of(key: tuple[str, str]) -> str:
+    return f"{key[1]} on {key[0]}" if key[0] else key[1]
+
+
+def _refuse_mixed_rows(own: pd.DataFrame, name: str) -> None:
+    """Refuse a fraction among percentages of a method: a hundred times it lies among the others."""
+    fractions = own.loc[own["value"] <= 1, ["dataset", "method"]].drop_duplicates()
+    for _, rows in own.merge(fractions).groupby(["dataset", "method"], sort=False):
+        low = rows[rows["value"] <= 1]
+        high = rows.loc[rows["value"] > 1, "value"]
+        among = low[(100 * low["value"]).between(0.8 * high.min(), 1.2 * high.max())]
+        if len(among):
+            row = among.iloc[0]
             raise ScoresError(
-                f"row {row}: give {found.spread!r} (0 or more) and {found.number!r} (1 or more) as numbers"
+                f"row {row['row']}: {row['value']:g} in {name!r} stands among {high.min():g} to {high.max():g}, a "
+                "fraction beside percent; write all in one scale, or add --scale percent"
             )
-        spread = spread * number**0.5 if found.spread_kind == "se" else spread
-        long = long.assign(deviation=spread.reindex(long["at"]).to_numpy(), n=number.reindex(long["at"]).to_numpy())
-    return long.reset_index(drop=True)
-
-
-def _direction(found: Account) -> bool:
-    """Whether a lower score is better; a name that says so is asked about."""
-    if found.reading.lower_is_better is not None:
-        return found.reading.lower_is_better
-    if said := found.declared(LOWER):
-        return said in ("true", "1", "yes")
-    if means_lower(found.score):
-        raise ScoresError(
-            f"{found.score} reads as better when lower; add --lower-is-better, or --higher-is-better if it is not"
-        )
-    return False
-
-
-def _what_repeats(found: Account, own: pd.DataFrame) -> tuple[Repeats, str]:
-    if found.spread:
-        return "summary", found.spread
-    if found.block:
-        return "block", found.block
-    if found.search:
-        return "search", found.search
-    if found.fold:
-        return "fold", found.fold
-    if own["dataset"].nunique() > 1 and not own.duplicated(["dataset", "method"]).any():
-        return "dataset", found.dataset
-    return "run", " and ".join(found.runs)

@@ -1,19 +1,107 @@
-"""A table of scores that was read, and what is checked of any."""
+"""How a table of scores is to be read, what was read of it, and what is asked where that is not sure."""
 
-from dataclasses import dataclass, field
-from typing import Literal
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 import pandas as pd
 
-from results.records.columns import ScoreScale, ScoresError
 from results.records.frame import EMBEDDING_KINDS
+
+ScoreScale = Literal["fractions", "percent", "points"]
 
 Repeats = Literal["run", "search", "block", "fold", "dataset", "summary"]
 """What a row repeats: a run, a search, a block that all methods share, a fold, a dataset; or it sums runs up."""
 
 PLACES = ("experiment", "question", "planned", "dataset", "method", "search", "run")
 
+COLUMNS, EACH_ROW = "columns", "row"
+"""In place of a column's name: each column of numbers is a method (or a dataset), and each row is a run of its own."""
+
+ANOTHER_SCORE = "another score"
+"""Why a column of scores was not read."""
+
 _EMBEDDINGS = (*EMBEDDING_KINDS, "last_epoch")
+
+
+class ScoresError(ValueError):
+    """A table of scores cannot be used. The message is one line that says where and what to do."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How to read a table of scores. Empty names leave it to the table (docs/audit.md).
+
+    Attributes:
+        method: Column of the methods, several joined by `+`, or `columns` if each column of numbers is one.
+        dataset: Column of the datasets, likewise.
+        score: Column (or metric) that is compared; empty for the only one, MAP@R, or the first of a known name.
+        run: What numbers independent runs; `row` if every row is one.
+        search: Column of the searches, whose runs count as one value.
+        paired: Column of what all methods share, such as splits: the methods are compared within it.
+        where: Columns with the value that rows must have.
+        last: Column of which the last value of each run is taken, such as the epoch.
+        best_of: Column of a validation score that chooses one trial of each search.
+        n: Number of runs behind each mean of a summary, such as `5`; `folds`, or `5-folds`, if they are folds.
+        scale: What the scores are; None to tell it from their range. `points` are no percentages.
+        lower_is_better: Whether a lower score is better. None to tell it from the name.
+        plus_minus: What stands behind ± in a summary: a standard deviation, or a standard error.
+    """
+
+    method: str = ""
+    dataset: str = ""
+    score: str = ""
+    run: str = ""
+    search: str = ""
+    paired: str = ""
+    where: tuple[tuple[str, str], ...] = ()
+    last: str = ""
+    best_of: str = ""
+    n: str = ""
+    scale: ScoreScale | None = None
+    lower_is_better: bool | None = None
+    plus_minus: Literal["sd", "se"] = "sd"
+
+    def options(self) -> list[str]:
+        """Return the options of `reproduce audit` that say the same."""
+        words: list[str] = []
+        for name, value in vars(self).items():
+            option = f"--{name.replace('_', '-')}"
+            if name == "lower_is_better":
+                words += [] if value is None else [option if value else "--higher-is-better"]
+            elif name == "where":
+                words += [word for column, cell in value for word in (option, f"{column}={cell}")]
+            elif value and (name, value) != ("plus_minus", "sd"):
+                words += [option, str(value)]
+        return words
+
+
+class Asked(ScoresError):
+    """Something about a table is not sure. `guess` is the reading with what it most likely is."""
+
+    def __init__(self, text: str, reading: Reading, **likely: Any) -> None:
+        """Ask; `likely` are the fields of the reading that would answer."""
+        super().__init__(text)
+        self.guess = replace(reading, **likely)
+        new = {**likely, "where": likely.get("where", ())[len(reading.where) :]}
+        self.taken = shlex.join(Reading(**new).options())
+
+
+class OpenQuestions(ScoresError):
+    """All that is not sure about a table.
+
+    Attributes:
+        questions: A sentence for each, with the option that is its most likely answer.
+        guess: The reading that takes these answers.
+        read: What was read by it; None if that fails for another reason, which is the last question.
+    """
+
+    def __init__(self, questions: Sequence[tuple[str, str]], guess: Reading, read: "ReadScores | None") -> None:
+        """Ask all of it; a question has its text and the option that answers it."""
+        super().__init__(" Also: ".join(text for text, _ in questions))
+        self.questions = tuple(questions)
+        self.guess, self.read = guess, read
 
 
 @dataclass(frozen=True)
@@ -30,10 +118,11 @@ class ReadScores:
         scores: Names of all scores.
         repeats: What a row repeats.
         column: The column that says so, such as the one of the blocks.
-        folds: Number of folds of each repeat.
+        folds: Number of folds of each repeat; of a summary over folds, their number.
         lower_is_better: Whether a lower score is better.
         exported: Whether `reproduce export runs` wrote the table.
-        unread: Columns that were not read.
+        roles: The columns that were read, by what they are.
+        unread: Why each of the other columns was not read.
         said: What was left out or merged, in sentences.
         left_out: Numbers of the rows without the compared score, by dataset and method.
     """
@@ -47,7 +136,8 @@ class ReadScores:
     folds: int = 0
     lower_is_better: bool = False
     exported: bool = False
-    unread: tuple[str, ...] = ()
+    roles: Mapping[str, str] = field(default_factory=dict)
+    unread: Mapping[str, str] = field(default_factory=dict)
     said: tuple[str, ...] = ()
     left_out: dict[tuple[str, str], list[int]] = field(default_factory=dict)
 

@@ -12,9 +12,9 @@ from results.answer import Question, answer
 from results.answer.audit import audit, with_questions
 from results.answer.deviations import SearchDeviation
 from results.findings.experiment import answer_of
-from results.records.columns import Reading, ScoresError
 from results.records.frame import ExportedRun, runs_table
 from results.records.read_scores import read_scores
+from results.records.scores_table import Reading, ScoresError
 from results.store.experiment_results import FOLDER, MeasuredExperiment
 from tests.support import typical_search
 
@@ -272,8 +272,12 @@ def test_lower_is_better_turns_the_sign_and_points_have_no_bounds():
 
 def test_of_several_columns_of_numbers_one_is_named_and_the_others_are_not_read():
     logged = table_of(RUNS).assign(loss="0.3", epoch="140", commit="abc", note="")
-    with pytest.raises(ScoresError, match="several columns could be the score; name one with --score: P@1, R@2"):
-        audit(logged.assign(**{"R@2": "80"}))
+    first = audit(logged.assign(**{"R@2": "80"}))
+    assert only(first).question.score == "P@1", "the first column with the name of a score"
+    assert "Compared in P@1; --score names another (loss, R@2)." in first.read
+    unnamed = table_of(RUNS.replace("P@1", "x")).assign(y="80")
+    with pytest.raises(ScoresError, match="several columns could be the score; name one with --score: x, y"):
+        audit(unnamed)
     assert only(audit(logged)).question.score == "P@1", "settings and counters are no scores"
     found = audit(logged, Reading(score="p@1"))
     assert only(found).claims == {("A", "B")}
