@@ -86,10 +86,10 @@ def after_a_trial(found: ExperimentAnswer) -> str:
     early = next((run.early for run in found.measured.records if run.early), None)
     if early is None or found.interim or not found.tested or (other := early_answer(found)) is None:
         return ""
-    about = f"After {early.steps:,} steps, where trials ended, the verdicts"
+    about = f"After {early.steps:,} steps, where trials ended,"
     if (unlike := _unlike(found, other, ("at the end", "before"))) is None:
-        return f"{about} are the same."
-    return f"{about} differ in {unlike}."
+        return f"{about} all verdicts are the same."
+    return f"{about} the answer is another one in {unlike}."
 
 
 def _unlike(found: Answer, other: Answer, where: tuple[str, str]) -> str | None:
