@@ -10,7 +10,7 @@ import re
 from reports.tables.differences import P_VALUE
 from reports.tables.formats import escape_latex
 from reports.tables.table import Cell, value_text
-from reports.tables.tests_in_words import adjustment_words, correction_words, variance_words
+from reports.tables.tests_in_words import adjustment_words, correction_words, margin_in_words, variance_words
 from results.answer.answers import Answer
 from results.answer.values import MethodValues, Pair
 from results.wording import capitalized, plural, score_form
@@ -56,9 +56,7 @@ def sentence(found: Answer, pair: Pair) -> str:
     if pair.better:
         sentence = f"{a} is better than {b} in {score} by {size}"
     elif pair.size == "within":
-        sentence = (
-            f"{a} and {b} are equal in {score} within {question.margin_words}{question.points}: they differ by {size}"
-        )
+        sentence = f"{a} and {b} are equal in {score} within {margin_in_words(question)}: they differ by {size}"
     else:
         sentence = f"{a} and {b} are not shown to differ in {score}: the difference is {size}"
     parts = [means]
