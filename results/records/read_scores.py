@@ -30,6 +30,9 @@ from results.records.score_scale import scaled
 from results.records.scores_table import PLACES, ReadScores, Repeats, check_filled, check_texts, left_out_rows, split
 from results.spec.mlrc_constants import is_in_percent
 
+_OF_RESULTS = frozenset({"method", "variant", "metric", "ci95_half_width", "unit", "rank_low", "rank_high"})
+"""Columns of the suite's own tables of results, whose rows are means and no runs."""
+
 
 def read_scores(table: pd.DataFrame, reading: Reading | None = None) -> ReadScores:
     """Read a table of scores. The index has the numbers of its rows for messages.
@@ -41,6 +44,11 @@ def read_scores(table: pd.DataFrame, reading: Reading | None = None) -> ReadScor
     table = tidy(table)
     if {*table.columns} >= OURS:
         return read_export(table, reading)
+    if {*table.columns} >= _OF_RESULTS:
+        raise ScoresError(
+            "this is a table of results, which the suite wrote; give the scores of the runs that it was made from, or "
+            "for those of a store the folder of `reproduce export runs`"
+        )
     table = with_spreads(table)
     table = melted(table) if reading.wide else table
     found = account_of(table, reading)
