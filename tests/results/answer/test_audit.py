@@ -276,9 +276,7 @@ def test_lower_is_better_turns_the_sign_and_points_have_no_bounds():
 
 def test_the_suites_own_table_of_results_has_no_runs():
     own = table_of(to_csv(result_table.table_of(answer_of(MeasuredExperiment.kept("quickstart")))))
-    with pytest.raises(
-        ScoresError, match=r"^this is a table of results, which the suite wrote; give the scores of the"
-    ):
+    with pytest.raises(ScoresError, match=r"^this is a table of results, which the suite wrote; give the"):
         audit(own, Reading(score="mean"))
 
 
