@@ -10,6 +10,7 @@ from dataclasses import replace
 from reports.tables.differences import open_words, seen_words, wider_over_classes
 from reports.tables.result_table import count_title, score_title, table_of
 from reports.tables.table import Table
+from reports.tables.tests_in_words import margin_in_words
 from results.answer.answer_question import answer_on, early_answer
 from results.answer.answers import Answer
 from results.answer.compare import find_pair
@@ -47,7 +48,7 @@ def headline(found: Answer) -> str:
     if found.pairs and all(pair.size == "within" for pair in found.pairs):
         methods = [found.titles[key] for key in found.order]
         every = "All " if len(methods) > NAMED else ""
-        margin = f"{found.question.margin_words}{found.question.points}"
+        margin = margin_in_words(found.question)
         return f"{every}{few(methods)} are equal within {margin}{_given(found)}.{_marks(found)}"
     if found.limited:
         means = _means(found) if len(found.limited) <= NAMED else f"The {found.best_words}: {_mean(found, found.best)}"
@@ -162,7 +163,7 @@ def _line(pair: Pair, found: Answer) -> str:
         ahead = pair if pair.ahead == pair.a else pair.turned()
         return f"{titles[ahead.a]} is {_points(ahead, found)}{classes} above {titles[ahead.b]} {pair.limit}"
     if pair.size == "within":
-        margin = f"{found.question.margin_words}{found.question.points}"
+        margin = margin_in_words(found.question)
         return f"{titles[pair.a]} and {titles[pair.b]} are equal within {margin}{found.mark_words(pair)}"
     way = "above" if pair.difference >= 0 else "below"
     return f"{titles[pair.a]} is {_points(pair, found)}{classes} {way} {titles[pair.b]}: {open_words(found, pair)}"

@@ -2,7 +2,8 @@
 
 A claim is answered by the comparison of one experiment that compares both methods, never by runs of several. Of several
 experiments the one under the conditions of the claim's table is taken, then the one with the most complete searches,
-then the one with the most runs, then the latest. Scores play no part in this choice.
+then the one with the most runs, then the one with the fewest departures from the claim's conditions, then the latest.
+Scores play no part in this choice. The others are named with their verdicts.
 
 A claim holds or is contradicted under its own conditions alone. Under others the verdict says what is seen here: a
 frozen trunk, a part of the dataset or another network can turn a true difference around.
@@ -25,7 +26,7 @@ from results.published.claims import Claim, claimed_cells, quoted_values
 from results.published.print_alone import PrintAnswer, PrintVerdict, print_answer
 from results.published.tables import published_table
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.wording import counted, listed
+from results.wording import counted, listed, verb
 
 ClaimVerdict = Literal[
     "holds",
@@ -85,6 +86,7 @@ class AnsweredClaim:
         not_compared: Experiments on the claim's dataset that have runs of both methods, but do not compare them in the
             claim's score.
         quoted: Sources of values that the claim's own source did not measure, by method.
+        others: What other experiments on the dataset of `runs` show.
     """
 
     claim: Claim
@@ -92,6 +94,7 @@ class AnsweredClaim:
     runs: RunsAnswer | None
     quoted: dict[str, str]
     not_compared: tuple[str, ...] = ()
+    others: tuple[RunsAnswer, ...] = ()
 
     @property
     def verdict(self) -> ClaimVerdict:
@@ -130,15 +133,17 @@ def _answered(
             elif one.dataset == claim.dataset and one.runs(claim.a) and one.runs(claim.b):
                 not_compared.append(one.name)
     runs = max(answers, key=lambda answer: _rank(answer, claim), default=None)  # Of equal ones the first, the latest.
-    return AnsweredClaim(claim, print_answer(claim), runs, quoted_values(claim), tuple(not_compared))
+    others = [one for one in answers if runs and one is not runs and one.stored.dataset == runs.stored.dataset]
+    return AnsweredClaim(claim, print_answer(claim), runs, quoted_values(claim), tuple(not_compared), tuple(others))
 
 
-def _rank(answer: RunsAnswer, claim: Claim) -> tuple[bool, bool, int, int]:
+def _rank(answer: RunsAnswer, claim: Claim) -> tuple[bool, bool, int, int, int]:
     pair, found = answer.pair, answer.answer
     by_search = found.question.unit == "search"
     searches = [side.count for side in (pair.of_a, pair.of_b) if not side.planned.constant] if by_search else [1]
     own_dataset = answer.stored.dataset == claim.dataset
-    return own_dataset, answer.differences == (), min(searches, default=1), min(pair.of_a.runs, pair.of_b.runs)
+    units, runs = min(searches, default=1), min(pair.of_a.runs, pair.of_b.runs)
+    return own_dataset, answer.differences == (), units, runs, -len(answer.differences or ())
 
 
 def _runs_answer(claim: Claim, stored: StoredExperiment, on: Callable[[str, str], Answer]) -> RunsAnswer | None:
@@ -182,8 +187,8 @@ _CAPTION = (
     "A claim says that the first method is better. Claimed: the printed difference in percentage points. Noise: two "
     "equal methods with these numbers of runs differ by more in 5 % of cases. It is from the ± of the two values, else "
     "from the ± that papers print for the same dataset and score. The chance of the search is no part of a ±, so "
-    "beyond noise is about the printed settings; it is gone if searches vary by more than the deviation beside it, in "
-    "points. Runs: what the runs in the store show. Each claim is judged by "
+    "beyond noise is about the printed settings. Gone at: the deviation of searches, in points, beyond which it is no "
+    "longer beyond noise. Runs: what the runs in the store show. Each claim is judged by "
     "itself; nothing is corrected for the number of claims."
 )
 _CAPTION_OF_RUNS = (
@@ -192,7 +197,7 @@ _CAPTION_OF_RUNS = (
     "margin. Ours: the difference with its own 95 % interval, which is not corrected. Claimed size: excluded if this "
     "interval does not hold it. Holds, contradicted: the conditions are the claim's. Seen here too, the other way "
     "here, not seen here: they are other ones, and say nothing about those of the claim. Not seen here: the two are "
-    "within the margin, of which more was claimed. Could have seen: the smallest true difference that would be called "
+    "within the margin, of which more was claimed. Would have shown: the smallest true difference that would be called "
     "better with a probability of 80 %."
 )
 _OF_CLAIM = ("dataset", "score", "claimed", "noise", "print alone", "gone at", "runs")
@@ -282,9 +287,13 @@ def verdict_counts(answers: Iterable[RunsAnswer]) -> str:
 def _notes(one: AnsweredClaim) -> Iterator[str]:
     """Say under which conditions the experiments were run, and what their verdicts rest on."""
     if one.not_compared:
-        yield f"{_head(one)}: {listed(one.not_compared)} has runs of both, but no comparison in {one.claim.score}."
+        have = verb(len(one.not_compared), "have")
+        yield f"{_head(one)}: {listed(one.not_compared)} {have} runs of both, but no comparison in {one.claim.score}."
     if (answer := one.runs) is None:
         return
+    if one.others:
+        others = [f"{other.stored.name} ({other.verdict})" for other in one.others]
+        yield f"{_head(one)}: answered by {answer.stored.name}; {listed(others)} could answer too."
     if answer.answer.question.unit == "single search":
         assumed = answer.answer.question.assumed
         rests = f", whose deviation is taken as twice that in {assumed.record}" if assumed else ""

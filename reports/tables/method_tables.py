@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from reports.tables.table import PERCENT, Cell, Column, NumberFormat, Row, Sheet, Table, Value, measured_cell, short
-from results.answer.intervals import Interval, student_t_interval
+from results.answer.intervals import student_t_interval
 from results.answer.peeking import peeking
 from results.findings.experiment import ExperimentAnswer
 from results.findings.origin import origin_findings
@@ -98,29 +98,47 @@ def recipes(found: ExperimentAnswer) -> Table:
 
 
 def costs(found: ExperimentAnswer) -> Table:
-    """Build the table of costs: training steps up to the checkpoint, and time."""
+    """Build the table of costs: training steps up to the checkpoint, and time; without columns that nothing is in."""
     measured = found.measured
     rows: list[Row] = []
     without: list[str] = []
     for key, title in ((key, title) for key, title in measured.plan.titles.items() if key in measured.runs):
         own = measured.runs[key]
-        steps, seconds = _steps(own), student_t_interval([run.wall_time for run in own])
+        steps = _steps(own)
         devices = ", ".join(sorted({run.provenance.device for run in own}))
-        of_steps = student_t_interval(known) if (known := _milliseconds_a_step(measured, own)) else None
-        times = (measured_cell(steps, _STEPS), measured_cell(of_steps, _SECONDS), measured_cell(seconds, _SECONDS))
+        times = (
+            _cost_cell(steps, _STEPS),
+            _cost_cell(_milliseconds_a_step(measured, own), _SECONDS),
+            _cost_cell([run.wall_time for run in own], _SECONDS),
+        )
         rows.append(Row(title, (Cell(len(own)), Cell(len(own[0].fold_fingerprints)), *times, Cell(devices)), key))
-        without += [title] if steps is None else []
-    columns = [Column(name) for name in ("n", "models", "steps a model", "ms a step", "seconds a run")]
-    return Table(
+        without += [] if steps else [title]
+    meanings = {
+        "n": "Mean ± half width of the 95 % Student-t interval over n runs; without ± where that reaches below zero.",
+        "models": "",
+        "steps a model": "Steps: iterations up to a model's checkpoint.",
+        "ms a step": "ms a step: the time of a run's trainings with their validations, by all of their steps.",
+        "seconds a run": "Seconds: a run's trainings and its test evaluation, added up, without the search.",
+        "device": "Compare times only between runs on equal machines.",
+    }
+    table = Table(
         title=f"{measured.plan.title}: cost of the methods",
-        caption="Mean ± half width of the 95 % Student-t interval over n runs. Steps: iterations up to a model's "
-        "checkpoint. ms a step: the time of a run's trainings with their validations, by all of their steps. Seconds: "
-        "a run's trainings and its test evaluation, added up, without the search. Compare times only between runs on "
-        "equal machines.",
-        columns=(*columns, Column("device", numeric=False)),
+        caption="",
+        columns=tuple(Column(name, numeric=name != "device") for name in meanings),
         rows=tuple(rows),
         notes=tuple(finding.sentences for finding in (*origin_findings(measured), *of_costs(without))),
     )
+    known = [name for name in meanings if any(cell.value is not None for cell in table.column(name))]
+    return replace(table.with_columns(known), caption=" ".join(filter(None, map(meanings.get, known))))
+
+
+def _cost_cell(values: Sequence[float], form: NumberFormat) -> Cell:
+    """Write a mean over runs; no cost is below zero, so an interval that is has no room beside it."""
+    if not values:
+        return Cell()
+    interval = student_t_interval(values)
+    below_zero = interval.half_width is not None and interval.half_width > interval.mean
+    return measured_cell(replace(interval, half_width=None) if below_zero else interval, form)
 
 
 def _milliseconds_a_step(measured: MeasuredExperiment, runs: Sequence[RunRecord]) -> list[float]:
@@ -133,9 +151,10 @@ def _milliseconds_a_step(measured: MeasuredExperiment, runs: Sequence[RunRecord]
     return known
 
 
-def _steps(runs: Sequence[RunRecord]) -> Interval | None:
+def _steps(runs: Sequence[RunRecord]) -> list[float]:
+    """Return the steps of a model in each run; none if one is not known."""
     steps = [run.steps / len(run.fold_fingerprints) for run in runs if run.steps is not None]
-    return student_t_interval(steps) if len(steps) == len(runs) else None
+    return steps if len(steps) == len(runs) else []
 
 
 def peeking_table(found: ExperimentAnswer) -> Table:

@@ -23,6 +23,7 @@ from reproduce.commands.run import run
 from reproduce.commands.table import board, claims, table
 from reproduce.errors import InputError, WorkFailedError
 from results.store import StoreError
+from results.wording import first_line
 
 app = typer.Typer(
     name="reproduce",
@@ -88,16 +89,32 @@ def _one_line_errors() -> Iterator[None]:
         kept = "" if error.errno == errno.ENOENT else "; everything finished is kept"
         say(f"error: {file}{error.strerror or error}{remedy}{kept}")
         sys.exit(2)
+    except (MemoryError, RuntimeError, ImportError) as error:
+        if not _is_short_of_memory(error):
+            raise
+        say(
+            f"error: not enough memory ({first_line(error) or type(error).__name__}); raise the limit (`ulimit -v`, a "
+            "job's memory) or take fewer --workers; everything finished is kept"
+        )
+        sys.exit(2)
     except (KeyboardInterrupt, typer.Abort):
         say(interrupts.STOPPED)
         sys.exit(interrupts.exit_code())
 
 
+def _is_short_of_memory(error: Exception) -> bool:
+    """Return whether memory or threads ran out, in the words of Python, of the system's loader and of torch."""
+    words = ("failed to map segment", "cannot allocate memory", "can't allocate memory", "can't start new thread")
+    return isinstance(error, MemoryError) or any(one in str(error).lower() for one in words)
+
+
 def _prepare_streams() -> None:
     """Let a stream that has no sign for a character get its escape, `\\xe9`, and one that is closed lose its text.
 
-    Whoever chose another way, as with PYTHONIOENCODING=ascii:replace, keeps it.
+    Whoever chose another way, as with PYTHONIOENCODING=ascii:replace, keeps it. A width of no column counts as unknown.
     """
+    if os.environ.get("COLUMNS", "").strip("0 ") == "":
+        os.environ.pop("COLUMNS", None)
     for name in ("stdin", "stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:

@@ -70,12 +70,14 @@ def model(
     """
     from reproduce.outputs.export_models import export_model
     from reproduce.outputs.find_runs import find_runs
+    from reproduce.run.progress import Bars
 
     opened = opened_store(store, artifacts)
     (stored_run,) = find_runs(opened, name, method, search, run)
     folds = sorted(stored_run.trainings) if fold is None else [fold]
-    with new_folder(to) as folder:
-        difference = export_model(opened, stored_run, folds, folder, onnx=output == "onnx")
+    with new_folder(to) as folder, Bars() as bars:
+        onnx, writing = _as_onnx(output), bars.of("writing the model")
+        difference = export_model(opened, stored_run, folds, folder, onnx=onnx, writing=writing)
     _say_exported(to, difference)
 
 
@@ -106,7 +108,8 @@ def fit(
     with new_folder(to) as folder, _data_of(name, runs[0], data, device, where) as images:
         check_weights(next(iter(runs[0].trainings.values())).spec, weights)
         training = images.bar("training on all classes")
-        summary, difference = fit_model(opened, runs, images, folder, training=training, onnx=output == "onnx")
+        writing, onnx = images.bar("writing the model"), _as_onnx(output)
+        summary, difference = fit_model(opened, runs, images, folder, training=training, onnx=onnx, writing=writing)
     say(summary)
     _say_exported(to, difference)
 
@@ -250,6 +253,13 @@ def new_folder(to: Path) -> Iterator[Path]:
                 raise InputError(f"--to {to}: the folder is not empty; give a new folder")
             folder = stack.enter_context(atomic_folder(target))
         yield folder
+
+
+def _as_onnx(output: str) -> bool:
+    """Return whether to write ONNX too, and say that it takes long: nothing tells how far the exporter is."""
+    if output == "onnx":
+        say("ONNX takes about a minute for a large network, and several on a busy machine")
+    return output == "onnx"
 
 
 def _say_exported(to: Path, difference: float) -> None:

@@ -144,7 +144,7 @@ def _measured(name: str, store_location: str, published: str) -> Iterator[tuple[
 
 def _table(measured: MeasuredExperiment, kind: str, output: str, compare: str | None) -> Table:
     from reports.headline import after_a_trial, comparison_lines, headline, joined_and_single
-    from reproduce.outputs.tables import KINDS, compared_by
+    from reproduce.outputs.tables import KINDS, WHY_EMPTY, compared_by
 
     found = compared_by(measured, compare)
     if compare is not None and output == "terminal":
@@ -152,6 +152,8 @@ def _table(measured: MeasuredExperiment, kind: str, output: str, compare: str | 
         for line in filter(None, lines):
             say(line)
     drawn = KINDS[kind](found)
+    if kind in WHY_EMPTY and not drawn.rows:
+        raise InputError(" ".join((f"{found.question.title}: {WHY_EMPTY[kind]}.", *drawn.notes)).rstrip("."))
     if kind == "differences" and not drawn.rows and output in ("latex", "markdown"):
         raise InputError(f"{found.question.title}: fewer than two methods are compared, so there is no table of pairs")
     return drawn
@@ -179,10 +181,12 @@ def claims(
     cannot tell, not compared or not run.
     """
     from reports.published.claims import answer_claims, claims_table
+    from reproduce.config.method_card import card_names, suite_cards
     from reproduce.outputs.tables import kept_experiments, stored_experiments
-    from results.published.claims import read_claims, shipped_claims
+    from results.published.claims import key_by_print, read_claims, shipped_claims
 
-    read = shipped_claims() if file is None else read_claims(read_text(file), str(file))
+    titles = {key: card.title for key, card in suite_cards(card_names()).items()}
+    read = shipped_claims() if file is None else read_claims(read_text(file), str(file), key_by_print(titles))
     opened = existing_store(store)
     stored = kept_experiments() if opened is None else stored_experiments(opened)
     if opened is None:

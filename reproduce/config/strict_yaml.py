@@ -15,7 +15,7 @@ from ruamel.yaml.error import YAMLError
 
 from reproduce.errors import InputError, read_text, unknown
 from results.values import flat
-from results.wording import first_line
+from results.wording import counted, first_line
 
 EXPERIMENTS = Path(__file__).parent.parent / "experiments"
 METHODS = Path(__file__).parent.parent / "methods"
@@ -121,6 +121,9 @@ def _described(error: Any, model: type[BaseModel] | None) -> str:
         message = f"needs keys and values, as in {{{f'name: {shown}' if is_name else 'key: value'}}}"
     elif error["type"] in ("tuple_type", "list_type"):
         message = "needs a list, as in [first, second]"
+    elif error["type"] == "too_short":
+        least = counted(error["ctx"]["min_length"], "entry")
+        message = f"needs at least {least}{'; variants stand beside methods' if key == 'methods' else ''}"
     # A mapping says nothing that the message does not.
     found = "" if isinstance(error["input"], dict) else f", found {shown}"
     return f"key {key!r}: {message[0].lower()}{message[1:]}{found}"

@@ -52,7 +52,15 @@ UNTESTED = (
 _OF_A_FOLD = {*("fold", "split", "train_classes", "validation_classes", "n_classes", "checkpoint_epoch", "fingerprint")}
 
 
-def export_model(store: Store, run: StoredRun, folds: Sequence[int], folder: Path, *, onnx: bool = False) -> float:
+def export_model(
+    store: Store,
+    run: StoredRun,
+    folds: Sequence[int],
+    folder: Path,
+    *,
+    onnx: bool = False,
+    writing: Progress | None = None,
+) -> float:
     """Write the best model of a fold, or those of several folds as one, as `write_portable` does.
 
     The embeddings of several are those of the concatenated scores.
@@ -86,7 +94,7 @@ def export_model(store: Store, run: StoredRun, folds: Sequence[int], folder: Pat
         table, used = read_contents(contents), set[int]().union(*map(used_classes, specs))
         table[table["rank"].isin(used)].to_csv(folder / SEEN, index=False, columns=["class", "sha256"])
     weights = [weights_with_trunk(spec, kept_weights(store, run, spec)) for spec in specs]
-    return write_portable(specs, weights, description, folder, onnx=onnx)
+    return write_portable(specs, weights, description, folder, onnx=onnx, writing=writing)
 
 
 def expected_score(store: Store, run: StoredRun, kind: EmbeddingKind) -> str:
@@ -241,6 +249,7 @@ def fit_model(
     training: Progress | None = None,
     *,
     onnx: bool = False,
+    writing: Progress | None = None,
 ) -> tuple[str, float]:
     """Train the setting of some runs on all classes and write the model, as `export_model` writes that of a fold.
 
@@ -251,6 +260,7 @@ def fit_model(
         folder: Where to write.
         training: Called with the number of iterations that are done, and that of all.
         onnx: Whether to write it as ONNX as well.
+        writing: Called with the number of written forms of the model, and that of all.
 
     Returns:
         What was trained, in words, and the largest difference of the exported embeddings to the suite's.
@@ -285,7 +295,7 @@ def fit_model(
     }
     dataset.contents.to_csv(folder / SEEN, index=False, columns=["class", "sha256"])
     weights = [weights_with_trunk(spec, trained.weights)]
-    difference = write_portable([spec], weights, description, folder, onnx=onnx)
+    difference = write_portable([spec], weights, description, folder, onnx=onnx, writing=writing)
     without = f"; left out: {'; '.join(dataset.left_out)}" if dataset.left_out else ""
     of_what = f"{every(classes, 'class')} ({samples:,} {samples_word(like.dataset)}{without})"
     if like.method.loss is None:

@@ -15,6 +15,7 @@ from results.atomic_files import atomic_file
 from results.records.records import FoldResult
 from results.records.trials import Trial
 from results.spec.range import Range, space_of
+from results.store.database import make_file
 from results.store.searches import StoredStudy
 from results.store.store import Start, Store
 
@@ -66,6 +67,7 @@ def export_studies(
 @contextmanager
 def _storage(file: Path) -> Iterator[optuna.storages.RDBStorage]:
     """Open a new file, in which the commit of a trial does not wait for the disk: it is synchronised as a whole."""
+    make_file(file)
     storage = optuna.storages.RDBStorage(url_of(file))
     sa.event.listen(storage.engine, "connect", lambda one, _: one.execute("PRAGMA synchronous = OFF"))
     storage.engine.dispose()
@@ -96,7 +98,7 @@ def _trial(trial: Trial, space: Mapping[str, Range], folds: list[FoldResult]) ->
     if folds:
         ends = [datetime.fromisoformat(fold.provenance.finished_at) for fold in folds]
         starts = [end - timedelta(seconds=fold.wall_time) for end, fold in zip(ends, folds, strict=True)]
-        # Optuna's times are local, without a zone.
-        made.datetime_start = min(starts).astimezone().replace(tzinfo=None)
+        # Optuna's times are local, without a zone. A trial is as long as it was where clocks are put back meanwhile.
         made.datetime_complete = max(ends).astimezone().replace(tzinfo=None)
+        made.datetime_start = made.datetime_complete - (max(ends) - min(starts))
     return made

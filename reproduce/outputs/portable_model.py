@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from losses.plugin import Normalization
 from protocols.datasets.dataset import reads_as_mlrc
 from protocols.evaluation.evaluate_run import concatenated
+from protocols.images.packing import Progress
 from protocols.metrics.retrieval import normalized
 from protocols.trunks.embedding_model import (
     EmbeddingModel,
@@ -112,13 +113,14 @@ def write_portable(
     folder: Path,
     *,
     onnx: bool = False,
+    writing: Progress | None = None,
 ) -> float:
     """Write models as one, which `description` describes, and return the largest difference to the suite's embeddings.
 
     The files are `model.pt2`, the model as torch's exported program, with normalization; `model.pt`, its state dict, or
     those of an ensemble by `fold_0` and so on; `model.json`, its description; `NOTE.txt`, what it is and how it is
     used; and for images `preprocess.py`, what makes its input from a picture. `onnx` adds `model.onnx`; `check_onnx`
-    says before whether that is possible.
+    says before whether that is possible. `writing` is called with the number of written forms, and that of all.
     """
     model = portable_model(specs, weights, description["normalization"])
     states = {f"fold_{spec.fold}": state for spec, state in zip(specs, weights, strict=True)}
@@ -128,8 +130,13 @@ def write_portable(
     (folder / "NOTE.txt").write_text(note, encoding="utf-8")
     if specs[0].conditions.trunk.name != NO_TRUNK:
         _write_preprocessing(specs[0], folder / "preprocess.py")
-    difference = write_program(model, folder / "model.pt2")
-    return max(difference, write_onnx(model, folder / "model.onnx")) if onnx else difference
+    writers = {"model.pt2": write_program, **({"model.onnx": write_onnx} if onnx else {})}
+    differences = []
+    for done, (name, write) in enumerate(writers.items()):
+        if writing is not None:
+            writing(done, len(writers))
+        differences.append(write(model, folder / name))
+    return max(differences)
 
 
 def check_exportable(spec: FoldSpec, normalization: Normalization) -> None:

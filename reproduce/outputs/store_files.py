@@ -8,6 +8,7 @@ import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from protocols.images.packing import Progress
 from protocols.users_code.kept import is_whole
@@ -17,6 +18,7 @@ from results.atomic_files import BAD_ZIP, atomic_file, is_sound, write_atomicall
 from results.records.artifacts import early_path, last_epoch_path, weights_path
 from results.store.check import CheckedRecords, StoreFault, add_rows, check_records, conflicts
 from results.store.database import Database
+from results.store.experiment_results import MeasuredExperiment
 from results.wording import counted
 
 STORE, ARTIFACTS = "store.sqlite", "artifacts"
@@ -57,6 +59,24 @@ def check_files(records: CheckedRecords, artifacts: Path, progress: Progress | N
                 yield StoreFault("damaged", str(path), reason)
         elif name.parts[0] != DATASETS and not is_sound(path):
             yield StoreFault("damaged", str(path), "cannot be loaded: it is cut short, or a checksum in it is wrong")
+
+
+class Kept(NamedTuple):
+    """Searches that come with the suite: names of their record and experiment, and the methods that changed since."""
+
+    record: str
+    experiment: str
+    changed: tuple[str, ...]
+
+
+KEPT = {"fourteen": Kept("reality_check_glyphs", "reality_check/glyphs", ("arcface",))}
+"""By the names that `store import` takes in place of a file."""
+
+
+def kept_methods(kept: Kept) -> list[str]:
+    """Return the methods whose trainings a run finds once the searches are imported."""
+    titles = MeasuredExperiment.kept(kept.record).plan.titles
+    return [method for method in titles if method not in kept.changed]
 
 
 def missing_checkpoints(records: CheckedRecords, artifacts: Path) -> Iterator[StoreFault]:

@@ -77,6 +77,13 @@ KINDS: dict[str, Callable[[ExperimentAnswer], Table]] = {
 }
 """What can be drawn of an experiment."""
 
+WHY_EMPTY = {
+    "peeking": "no checkpoint was chosen beside test scores; `--set test_curves=true` records them while a run trains",
+    "hyperparameters": "no method has hyperparameters that were searched or given",
+    "costs": "it has no tested run yet",
+}
+"""Why there can be nothing to draw."""
+
 
 RECORD = (".json", ".json.xz")
 """Ending of files that `table NAME --format json` wrote."""

@@ -298,10 +298,12 @@ def duration(rows: Mapping[str, RowLeft], workers: int, gpus: int = 0) -> Durati
 class TimeLeft:
     """The time left during a run: the plan's, until trainings of the run say how fast they are.
 
+    Only trainings with steps say it. One without takes a second or less, of which a start of processes is many times.
+
     Args:
         rows: What is left at the start, by key.
         workers: Number of trainings at a time.
-        known_after: Number of trainings of this run that say how fast they are.
+        known_after: Number of trainings with steps of this run that say how fast they are.
     """
 
     def __init__(self, rows: Mapping[str, RowLeft], workers: int, known_after: int) -> None:
@@ -314,11 +316,16 @@ class TimeLeft:
         self._work = {(key, stage): self._work_of(row, stage) for key, row in rows.items() for stage in stages}
         self._folds = {key: row.folds.value for key, row in rows.items()}
         self._done, self._count = 0.0, 0
+        self._latest, self._without_steps = 0.0, 0.0
 
-    def made(self, key: str, stage: Stage) -> None:
-        """Count a training of this run."""
-        self._done += self._work[key, stage]
-        self._count += 1
+    def made(self, key: str, stage: Stage, elapsed: float) -> None:
+        """Count a training that ended so many seconds after the start of the run."""
+        if self._rows[key].most_steps:
+            self._done += self._work[key, stage]
+            self._count += 1
+        else:
+            self._without_steps += elapsed - self._latest
+        self._latest = elapsed
 
     def seconds(self, totals: Mapping[str, int], done: Mapping[tuple[str, Stage], int], elapsed: float) -> float | None:
         """Return the seconds left; None if nothing says it yet.
@@ -328,10 +335,16 @@ class TimeLeft:
             done: How many of them are made or found, by row and stage.
             elapsed: Seconds since the start of the run.
         """
-        left = [one for key in self._rows for one in self._left(key, totals[key], done)]
-        if self._count >= self._known_after and self._done > 0:
-            return math.fsum(work for _, work in left) * elapsed / self._done
-        return math.fsum(work / self._at_a_time[stage] for stage, work in left) if self._in_seconds else None
+        left = {key: self._left(key, totals[key], done) for key in self._rows}
+        if self._count < self._known_after or self._done == 0:
+            works = [one for of_row in left.values() for one in of_row]
+            return math.fsum(work / self._at_a_time[stage] for stage, work in works) if self._in_seconds else None
+        speed = (elapsed - self._without_steps) / self._done
+        return math.fsum(
+            work * (speed if self._rows[key].most_steps else 1 / self._at_a_time[stage])
+            for key, of_row in left.items()
+            for stage, work in of_row
+        )
 
     def _left(
         self, key: str, total: int, done: Mapping[tuple[str, Stage], int]

@@ -116,8 +116,8 @@ class Objective:
                 and its number, gives its value again, from the trainings in the store.
 
         Raises:
-            InputError: The study minimises or has several objectives, `suggest` returns no dict, a value of a fixed or
-                finished trial is outside its range, or the method has no such hyperparameter.
+            InputError: The study minimises or has several objectives, `suggest` returns no dict, a value of a fixed,
+                finished or enqueued trial is outside its range, or the method has no such hyperparameter.
             optuna.TrialPruned: The study's pruner ends the trial.
             WorkFailedError: A training failed too often for another reason.
         """
@@ -134,8 +134,7 @@ class Objective:
                 f"suggest= returned {suggestion!r}; it returns a dict of hyperparameters by target, such as "
                 '{"loss.margin": 0.1}'
             )
-        if study is None:
-            _check_ranges(trial)
+        _check_ranges(trial)
         setting = rounded(suggestion, self.study.row.ranges)
         self._check_names(setting)
         trial.set_user_attr("setting", setting)
@@ -223,7 +222,7 @@ class Objective:
 
 
 def _check_ranges(trial: BaseTrial) -> None:
-    """Refuse a value that a fixed or finished trial has outside the range that was suggested: Optuna only warns."""
+    """Refuse a value outside the range that was suggested, such as one that was enqueued: Optuna only warns."""
     for name, range_ in trial.distributions.items():
         value = trial.params[name]
         if isinstance(range_, FloatDistribution | IntDistribution) and not range_.low <= value <= range_.high:

@@ -120,7 +120,7 @@ class RunProgress(Progress):
         if not from_store:
             self.totals[method] = self._trainings(method)
             if self._time_left is not None:
-                self._time_left.made(method, stage)
+                self._time_left.made(method, stage, self.get_time() - self._started)
         self.update(self._rows[method], total=self.totals[method] - self.found[method], completed=self.made[method])
         to_make = sum(self.totals.values()) - self.found.total()
         self.update(self._all, total=to_make, completed=self.made.total(), left=self._left())

@@ -6,7 +6,7 @@
 import csv
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from functools import cache
 from importlib import resources
@@ -35,6 +35,7 @@ from results.published.tables import (
     SpreadKind,
     published_table,
     published_tables,
+    read_published,
 )
 
 _METRICS = {
@@ -60,7 +61,8 @@ class Claim(BaseModel):
     """The claim that method a is better than method b: a line of a file.
 
     Attributes:
-        a: Key of a method card or of a variant, or any name of a method that the suite does not have; likewise `b`.
+        a: Key of a method card or of a variant, or any name of a method that the suite does not have; likewise `b`. A
+            file may have the name in print.
         score: The score as the file names it.
         value_a: The printed value of a in percent; None if only the difference is given.
         difference: The printed difference; None if it follows from the values.
@@ -146,14 +148,20 @@ def shipped_claims() -> tuple[Claim, ...]:
     return read_claims(text, "claims.csv")
 
 
-def read_claims(text: str, name: str) -> tuple[Claim, ...]:
-    """Read a file of claims; messages of `ClaimsFileError` call it `name`."""
+def read_claims(text: str, name: str, key_of: Callable[[str], str] = str) -> tuple[Claim, ...]:
+    """Read a file of claims.
+
+    Args:
+        text: The content of the file.
+        name: What messages of `ClaimsFileError` call it.
+        key_of: Returns the key of a method from its name in the file.
+    """
     reader = csv.reader(io.StringIO(text.removeprefix("\ufeff")), skipinitialspace=True, strict=True)
     claims = []
     try:
         header = [column.strip() for column in next(reader, [])]
         for fields in reader:
-            claims += [_claim(header, fields)] if fields else []
+            claims += [_claim(header, fields, key_of)] if fields else []
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         column = f"{first['loc'][0]}: " if first["loc"] else ""
@@ -167,9 +175,32 @@ def read_claims(text: str, name: str) -> tuple[Claim, ...]:
     return tuple(claims)
 
 
-def _claim(header: Sequence[str], fields: Sequence[str]) -> Claim:
+def _claim(header: Sequence[str], fields: Sequence[str], key_of: Callable[[str], str]) -> Claim:
     written = {column: text.strip() for column, text in zip(header, fields, strict=True)}
+    written |= {column: key_of(written[column]) for column in ("a", "b") if column in written}
     return Claim.model_validate({column: text for column, text in written.items() if text})
+
+
+def key_by_print(titles: Mapping[str, str]) -> Callable[[str], str]:
+    """Return what finds the key of a method by its name in print, whatever its capitals, blanks and hyphens.
+
+    Titles come before the labels of published tables, of which those that name several methods mean none. What is no
+    name of a method stays as it is.
+
+    Args:
+        titles: Titles of methods by key.
+    """
+    labels: dict[str, set[str]] = {}
+    for label, key in read_published("cells")[["label", "key"]].itertuples(index=False):
+        if key:
+            labels.setdefault(_plain(label), set()).add(key)
+    known = {label: min(keys) for label, keys in labels.items() if len(keys) == 1}
+    known |= {_plain(title): key for key, title in titles.items()}
+    return lambda name: name if name in titles else known.get(_plain(name), name)
+
+
+def _plain(name: str) -> str:
+    return "".join(letter for letter in name.casefold() if letter.isalnum() or letter == "+")
 
 
 def _kind_and_metric(score: str) -> tuple[Kind, str]:

@@ -25,7 +25,7 @@ DECIDING_PACKAGES = (*_INSTALLED, "cuda", "cudnn")
 
 _OTHERS = ("optuna", "faiss-cpu", "faiss-gpu", "faiss-gpu-cu12", "numpy", "scipy", "pandas", "matplotlib", "sqlalchemy")
 
-_CONTROL_GROUPS = Path("/sys/fs/cgroup")
+_CONTROL_GROUPS, _OWN_GROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 _GIT_ITSELF = ("GIT_EXEC_PATH", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
 """Variables that say where git and its settings are, and not which repository is meant."""
@@ -82,11 +82,22 @@ def granted_cores() -> int:
     """Return how many cores this process may use: those it is bound to, within the quotas of its control groups."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with suppress(OSError, ValueError):
-        own = _CONTROL_GROUPS / Path("/proc/self/cgroup").read_text(encoding="utf-8").rpartition("::/")[2].strip()
-        for file in (folder / "cpu.max" for folder in (own, *own.parents)):
-            quota, period = file.read_text(encoding="utf-8").split() if file.is_file() else ("max", "")
-            cores = cores if quota == "max" else min(cores, max(1, int(quota) // int(period)))
+        for line in _OWN_GROUPS.read_text(encoding="utf-8").splitlines():
+            _, controllers, path = line.split(":", 2)
+            if not controllers or "cpu" in controllers.split(","):
+                # A container sees its own group as the outermost one, whatever its path is called.
+                own = _CONTROL_GROUPS / controllers / path.lstrip("/")
+                cores = min([cores, *(quota for folder in (own, *own.parents) if (quota := _quota(folder)))])
     return cores
+
+
+def _quota(group: Path) -> int | None:
+    """Return the cores that a control group of version 2 or 1 may use, None without a limit."""
+    for files in (("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")):
+        if all((group / name).is_file() for name in files):
+            words = [word for name in files for word in (group / name).read_text(encoding="utf-8").split()]
+            return None if words[0] in ("max", "-1") else max(1, int(words[0]) // int(words[1]))
+    return None
 
 
 def provenance(

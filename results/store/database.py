@@ -4,6 +4,7 @@ import hashlib
 import json
 import logging
 import os
+import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -59,6 +60,13 @@ def store_file(place: str | Path) -> Path:
     return Path(path).expanduser()
 
 
+def make_file(path: Path) -> None:
+    """Make an empty file with the rights that the user's mask gives; SQLite would keep a group from writing it."""
+    if not path.exists():
+        with suppress(OSError):  # SQLite says what is wrong.
+            path.touch()
+
+
 def digest_of(content: object) -> str:
     """Return the SHA-256 of a content, which is text unless the row is damaged."""
     return hashlib.sha256(str(content).encode()).hexdigest()
@@ -95,6 +103,7 @@ class Database:
     def __init__(self, place: str | Path) -> None:
         self.file = store_file(place)
         self._named: set[str] = set()
+        make_file(self.file)
         with self._one_line_errors(), closing(self._connect("rwc")) as connection:
             tables = _table_names(connection)
             if VERSION_TABLE not in tables:
@@ -128,9 +137,18 @@ class Database:
         try:
             yield
         except sqlite3.Error as error:
-            remedies = {"disk is full": "; free some space", "not a database": "; name a store with --store"}
+            remedies = {
+                "disk is full": f"; free some space in {self._fullest()}",
+                "not a database": "; name a store with --store",
+            }
             remedy = next((one for part, one in remedies.items() if part in str(error)), "")
             raise StoreError(f"store {self.file}: {error}{remedy}; what was stored before is kept") from error
+
+    def _fullest(self) -> Path:
+        """Return which folder has least space: that of the store, or the one that SQLite sorts large queries in."""
+        temporary = os.environ.get("SQLITE_TMPDIR") or os.environ.get("TMPDIR") or "/var/tmp"
+        folders = [path for path in (self.file.absolute().parent, Path(temporary)) if path.is_dir()]
+        return min(folders, key=lambda folder: shutil.disk_usage(folder).free)
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -154,6 +172,7 @@ class Database:
 
     def copy_to(self, file: Path) -> None:
         """Write one state of the store into a new file."""
+        make_file(file)
         with self._one_line_errors(), closing(self._connect()) as connection:
             connection.execute("VACUUM INTO ?", (str(file),))
 

@@ -5,17 +5,19 @@ import re
 
 import pytest
 
-from results.store.experiment_results import FOLDER, MeasuredExperiment
+from results.store.experiment_results import MeasuredExperiment
 
 
 @pytest.mark.late
 def test_nothing_but_the_own_method_is_trained(say):
-    say("store", "import", str(FOLDER / "reality_check_glyphs.zip"))
+    imported = say("store", "import", "fourteen").done()
     say("new", "method", "my_loss", "--kind", "pairs")
     kept = MeasuredExperiment.kept("reality_check_glyphs")
     # ArcFace has another version since; its trainings are not those that a run would make.
     titles = {method: title for method, title in kept.plan.titles.items() if method != "arcface"}
     methods = ",".join(titles)
+    yours = f"python -m reproduce run reality_check/glyphs --methods {methods},my_loss.yaml --compare my_loss"
+    assert f"train yours only: {yours}\n" in imported.out
     planned = say("plan", "reality_check/glyphs", "--methods", f"{methods},my_loss.yaml", "--compare", "my_loss")
     counts = re.findall(r"^│ (.+?) +│ +\d+ │ +\d+ │ +(\d+) │", planned.out, flags=re.MULTILINE)
     # Whoever has other versions of Pillow or of the typefaces gets other pictures, and one line that says so.

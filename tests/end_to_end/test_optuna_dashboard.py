@@ -1,6 +1,7 @@
 """`export study` writes a study that Optuna opens, and with it its importances and its dashboard."""
 
-from datetime import datetime
+import time
+from datetime import datetime, timedelta
 
 import optuna
 import pytest
@@ -11,6 +12,7 @@ from results.records.trials import Trial
 from results.store.searches import StoredStudy
 from results.store.store import Store
 from tests.support.command_line import refused
+from tests.support.sample_records import some_result, some_spec
 
 
 def interrupted(done, total):
@@ -43,6 +45,20 @@ def test_an_exported_study_has_our_trials_for_optuna(say, tiny_run, tmp_path):
         export_studies.export_studies(store, find_experiment(store, "tiny"), tmp_path / "other.sqlite", interrupted)
     assert [*tmp_path.iterdir()] == [file], "an interrupted export leaves nothing"
     refused(say("export", "study", "tiny", "--to", file, "--store", url))
+
+
+def test_a_trial_is_as_long_as_it_was_where_clocks_are_put_back(monkeypatch):
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    try:
+        of_fold = some_result(some_spec())
+        ends = of_fold.provenance.model_copy(update={"finished_at": "2026-10-25T01:10:00+00:00"})
+        fold = of_fold.model_copy(update={"provenance": ends, "wall_time": 1200.0})
+        made = export_studies._trial(Trial(number=0, setting={}, state="complete", score=0.2), {}, [fold])
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert made.duration == timedelta(minutes=20)
 
 
 def test_a_raced_trial_is_pruned_with_its_expected_score():

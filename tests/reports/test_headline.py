@@ -11,6 +11,7 @@ from reports.headline import comparison_lines, headline, joined_and_single, shor
 from reports.page import page
 from reports.tables.result_table import table_of
 from reports.tables.table import Cell, Column, chosen
+from reports.tables.tests_in_words import margin_in_words
 from results.findings.experiment import answer_of
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.limits import unlimited
@@ -150,6 +151,9 @@ def test_a_line_for_each_comparison_that_was_asked_for():
     assert lines("all", a=CLEAR["a"], b=CLEAR["b"], c=CLEAR["c"][:1]) == [], "nothing is claimed yet"
     equal = few_trials(searches=5, a=tuple(40 + STEPS[:5]), b=tuple(40.01 + STEPS[5:])).measured
     assert comparison_lines(answer_of(equal)) == ["B and A are equal within 0.5 points"]
+    of_one = answer_of(equal)
+    question = replace(of_one.question, margin=1.0)
+    assert (margin_in_words(question), margin_in_words(of_one.question)) == ("1 point", "0.5 points")
     few_classes = answer_of(unlimited(MeasuredExperiment.kept("embedder_start_pca_frozen_cub200_subset")))
     assert comparison_lines(few_classes)[0] == "Proxy-Anchor beats Contrastive by 1.9 ± 1.0 points (over classes ± 1.4)"
     many = {f"m{place}": (40.0 - place, 40.1 - place, 40.2 - place) for place in range(9)}

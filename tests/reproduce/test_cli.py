@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from reproduce.__main__ import main
+from reproduce.commands import cli
 from tests.support.command_line import ROOT, environment
 
 HEAVY = ("pandas", "scipy", "numpy", "sqlalchemy", "pydantic", "yaml", "optuna", "torch", "matplotlib", "jinja2")
@@ -88,6 +89,47 @@ def test_help_imports_no_heavy_package():
     assert "run" in shown
     assert "status" in shown
     assert heavy == "set()"
+
+
+@pytest.mark.parametrize("columns", ["0", "00", ""])
+def test_a_terminal_of_no_column_is_one_of_unknown_width(columns, tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "reproduce", "audit", "missing.csv"],
+        cwd=tmp_path,
+        env=environment() | {"COLUMNS": columns},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr.count("missing.csv")) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        ImportError("libtorch.so: failed to map segment from shared object"),
+        RuntimeError("[enforce fail at alloc_cpu.cpp:121] . can't allocate memory\nframe 0\nframe 1"),
+        RuntimeError("can't start new thread"),
+    ],
+)
+def test_a_limit_of_memory_is_one_line(say, monkeypatch, error):
+    def fails(*_, **__):
+        raise error
+
+    monkeypatch.setattr(cli, "app", fails)
+    answer = say("methods")
+    assert (answer.code, answer.err.count("\n")) == (2, 1)
+    assert "not enough memory" in answer.err
+    assert "fewer --workers" in answer.err
+
+
+def test_another_error_of_python_is_no_limit_of_memory(monkeypatch):
+    def fails(*_, **__):
+        raise RuntimeError("a fault of the suite")
+
+    monkeypatch.setattr(cli, "app", fails)
+    with pytest.raises(RuntimeError, match="a fault of the suite"):
+        cli.main()
 
 
 SAY_WHAT_ASCII_LACKS = """

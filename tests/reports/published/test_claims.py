@@ -108,6 +108,25 @@ def test_the_experiment_is_chosen_by_conditions_then_runs_and_never_by_scores():
     assert answered(latest, earlier).runs.stored.name == "latest"
 
 
+def test_other_experiments_that_could_answer_are_named_with_their_verdicts():
+    chosen, other = of_paper(LOW, HIGH, name="chosen"), of_paper(LOW[:2], HIGH[:2], name="other")
+    found = answered(other, chosen)
+    assert [(one.stored.name, one.verdict) for one in found.others] == [("other", "cannot tell")]
+    assert found.runs.verdict == "contradicted"
+    (note,) = [note for note in claims_table([found], "Claims").notes if "could answer too" in note]
+    assert note.endswith("answered by chosen; other (cannot tell) could answer too.")
+    assert not answered(chosen).others
+
+
+def test_of_equally_many_searches_those_under_nearer_conditions_answer():
+    near_one = of_paper(name="near", images={"resize": 256, "crop": 227})
+    far_one = of_paper(name="far", images={"resize": 256, "crop": 227}, embedding_size=64)
+    for stored in ([near_one, far_one], [far_one, near_one]):
+        found = answered(*stored)
+        assert len(found.others[0].differences) > len(found.runs.differences) > 0
+        assert found.runs.stored.name == "near"
+
+
 def test_rows_under_different_conditions_are_not_compared():
     conditions = {"with": {"proxy_isa": {"training.batch_size": 32}}}
     answer = answered(of_paper(**conditions))

@@ -55,6 +55,20 @@ def test_costs_are_steps_of_one_model_and_seconds_of_a_run():
     assert without.notes[0].startswith("Steps were not recorded: Contrastive")
 
 
+def test_no_cost_is_below_zero_and_a_column_without_a_value_is_not_shown():
+    steady, other = (
+        [some_run(key, run, 0.5, wall_time=seconds) for run, seconds in enumerate(times)]
+        for key, times in (("contrastive", (10.0, 10.5, 11.0)), ("triplet", (1.0, 1.0, 30.0)))
+    )
+    drawn = costs(answer_of(MeasuredExperiment(measured().plan, (*steady, *other))))
+    first, second = (cell for cell in drawn.column("seconds a run"))
+    assert (first.half_width is None, second.half_width) == (False, None)
+    assert second.value == pytest.approx(32 / 3)
+    assert "without ± where that reaches below zero" in drawn.caption
+    assert [column.name for column in drawn.columns] == ["n", "models", "seconds a run", "device"]
+    assert "ms a step" not in drawn.caption
+
+
 def test_the_cost_of_a_step_is_that_of_the_trainings_with_their_validations():
     world = with_trainings()
     frame = read(costs(answer_of(world))).set_index("Method")

@@ -100,6 +100,7 @@ def test_a_model_as_onnx_is_used_as_its_note_says(export, tiny_run, tmp_path):
     pytest.importorskip("onnxruntime")
     to = ("--fold", 1, "--to", tmp_path / "model")
     answer = export("model", "tiny", "--method", "contrastive", "--format", "onnx", *to).done()
+    assert answer.out.startswith("ONNX takes about a minute for a large network, and several on a busy machine\n")
     assert "model.onnx, model.pt, model.pt2, preprocess.py" in " ".join(answer.out.split())
     export(*(*CPU, "tiny", "--method", "contrastive", "--fold", 1, "--data", "images", "--to", tmp_path / "e")).done()
     files = [str(tiny_run / "images" / file) for file in pd.read_csv(tmp_path / "e" / "labels.csv")["file"]]

@@ -17,7 +17,7 @@ from results.findings.experiment import answer_of
 from results.published.tables import published_table, published_tables
 from results.store.experiment_results import MeasuredExperiment
 from results.store.store import Store
-from tests.support.command_line import refused, refusing, reproduce_all
+from tests.support.command_line import ROOT, refused, refusing, reproduce_all
 from tests.support.published_world import MLRC, NOT_FILLED, changed, runs_of, single_runs
 from tests.support.sample_records import changed_run, put_experiment, some_plan
 from tests.support.several_datasets import experiment as on_dataset
@@ -110,6 +110,14 @@ def test_mlrcs_table_shows_the_stored_runs(say, store):
     assert "Ours alone" in say("table", "mlrc_cub200", "--what", "results").out
     assert "Ours alone" in say("table", "mlrc_cub200.yaml").out
     assert "Ours alone" not in say("table", "mlrc_cub200").out
+
+
+def test_a_table_that_nothing_is_in_is_refused_with_the_reason(say):
+    record = str(ROOT / "results" / "measured" / "quickstart.json.xz")
+    for output in ("terminal", "csv"):
+        answer = say("table", record, "--what", "peeking", "--format", output)
+        refused(answer, "no checkpoint was chosen beside test scores; `--set test_curves=true` records them")
+        assert answer.out == ""
 
 
 def test_a_later_short_run_does_not_hide_the_complete_run(say, store):

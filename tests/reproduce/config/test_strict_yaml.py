@@ -21,7 +21,7 @@ class Outer(BaseModel):
     model_config = ConfigDict(extra="forbid")
     title: str
     inner: Inner = Inner(count=1)
-    values: tuple[JsonValue, ...] = ()
+    values: tuple[JsonValue, ...] = Field(default=(), min_length=1)
 
 
 def refuses(path: Path, said: str) -> None:
@@ -36,6 +36,7 @@ def refuses(path: Path, said: str) -> None:
         ("title: a\ninner: {count: 2, cuont: 3}\n", "unknown key 'inner.cuont'; did you mean count?"),
         ("title: a\ninner: count\n", "key 'inner': needs keys and values, as in {key: value}, found 'count'"),
         ("title: a\nvalues: 3\n", "key 'values': needs a list, as in [first, second], found 3"),
+        ("title: a\nvalues: []\n", "key 'values': needs at least 1 entry, found []"),
         ("inner: {count: 2}\n", "key 'title' is missing"),
         ("title: a\ninner: {count: 0}\n", "key 'inner.count': input should be greater than or equal to 1, found 0"),
         ("title: a\ninner: {count: many}\n", "key 'inner.count'"),

@@ -65,8 +65,21 @@ def test_nothing_is_expected_without_a_speed_until_trainings_say_it(tmp_path):
     setup = small_setup(tmp_path)
     time_left = TimeLeft({"triplet": row_left(setup, TRIPLET, 8, None)}, workers=1, known_after=1)
     assert time_left.seconds({"triplet": 8}, {}, 0.0) is None
-    time_left.made("triplet", "search")
+    time_left.made("triplet", "search", 10.0)
     assert time_left.seconds({"triplet": 8}, {("triplet", "search"): 1}, 10.0) == pytest.approx(70.0)
+
+
+def test_trainings_without_steps_say_nothing_about_those_with_steps(tmp_path):
+    """They take ten times what a record has for them, since processes start."""
+    setup = small_setup(tmp_path)
+    rows = {"pca": row_left(setup, UNTRAINED, 4, None), "triplet": row_left(setup, TRIPLET, 8, 50.0)}
+    time_left, totals = TimeLeft(rows, workers=1, known_after=1), {"pca": 4, "triplet": 8}
+    for number in range(4):
+        time_left.made("pca", "search", 30.0 * (number + 1))
+    done = {("pca", "search"): 4}
+    assert time_left.seconds(totals, done, 120.0) == pytest.approx(8 * 50)
+    time_left.made("triplet", "search", 180.0)
+    assert time_left.seconds(totals, {**done, ("triplet", "search"): 1}, 180.0) == pytest.approx(7 * 60)
 
 
 def row_left(setup, method, trainings, seconds):

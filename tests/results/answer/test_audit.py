@@ -7,7 +7,9 @@ import pandas as pd
 import pytest
 
 from reports.headline import headline
+from reports.tables import result_table
 from reports.tables.differences import differences
+from reports.tables.formats import to_csv
 from results.answer import Question, answer
 from results.answer.audit import audit, with_questions
 from results.answer.deviations import SearchDeviation
@@ -268,6 +270,12 @@ def test_lower_is_better_turns_the_sign_and_points_have_no_bounds():
     assert headline(only(audit(large, Reading(scale="points")))).endswith(
         "136 apart; a difference of 730 would have shown."
     )
+
+
+def test_the_suites_own_table_of_results_has_no_runs():
+    own = table_of(to_csv(result_table.table_of(answer_of(MeasuredExperiment.kept("quickstart")))))
+    with pytest.raises(ScoresError, match=r"^this is a table of results, which the suite wrote; give the"):
+        audit(own, Reading(score="mean"))
 
 
 def test_of_several_columns_of_numbers_one_is_named_and_the_others_are_not_read():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from results.published.claims import COLUMNS, ClaimsFileError, claimed_cells, read_claims, shipped_claims
+from results.published.claims import COLUMNS, ClaimsFileError, claimed_cells, key_by_print, read_claims, shipped_claims
 from results.published.tables import published_table, published_tables
 
 HEADER = "source,place,a,b,dataset,score,value_a,value_b,difference,runs,plus_minus,plus_minus_kind\n"
@@ -120,6 +120,35 @@ def test_a_mistake_is_said_in_one_line_with_its_number_and_a_remedy(old, new, sa
         (HEADER + '"P,', "check commas and quotes"),
     ],
 )
+@pytest.mark.parametrize(
+    ("printed", "key"),
+    [
+        ("Proxy-Anchor", "proxy_anchor"),
+        ("proxy anchor", "proxy_anchor"),
+        ("PA", "proxy_anchor"),
+        ("ProxyAnchor (PA)", "proxy_anchor"),
+        ("PA + NIR", "nir_proxy_anchor"),
+        ("Multi-Similarity", "multi_similarity"),
+        ("N. Softmax", "normalized_softmax"),
+        ("ProxyNCA++", "proxy_nca_pp"),
+        ("ProxyNCA", "proxy_nca"),
+        ("proxy_anchor", "proxy_anchor"),
+        ("MS", "MS"),
+        ("my_own", "my_own"),
+    ],
+)
+def test_a_method_may_have_its_name_in_print(printed, key):
+    titles = {"proxy_anchor": "Proxy-Anchor", "multi_similarity": "Multi-Similarity"}
+    text = f"a,b,dataset,score,difference\n{printed},other,cub200,R@1,1.25\n"
+    assert read_claims(text, "my.csv", key_by_print(titles))[0].a == key
+
+
+def test_two_names_in_print_of_one_method_are_no_claim():
+    text = "a,b,dataset,score,difference\nPA,Proxy-Anchor,cub200,R@1,1.25\n"
+    with pytest.raises(ClaimsFileError, match=r"line 2: a and b are both 'proxy_anchor'"):
+        read_claims(text, "my.csv", key_by_print({"proxy_anchor": "Proxy-Anchor"}))
+
+
 def test_a_wrong_header_or_an_empty_file_is_refused(text, said):
     with pytest.raises(ClaimsFileError, match=said):
         read_claims(text, "my.csv")

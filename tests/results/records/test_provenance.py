@@ -65,6 +65,25 @@ def test_granted_cores_are_those_of_the_process_within_its_quota(tmp_path, monke
         assert origin.granted_cores() == cores
 
 
+def test_quotas_of_control_groups_of_both_versions_count(tmp_path, monkeypatch):
+    monkeypatch.setattr(origin, "_CONTROL_GROUPS", tmp_path)
+    monkeypatch.setattr(origin, "_OWN_GROUPS", tmp_path / "own")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(6)))
+    inner = tmp_path / "cpu,cpuacct" / "docker" / "a"
+    inner.mkdir(parents=True)
+    (tmp_path / "own").write_text("9:name=systemd:/x\n4:cpu,cpuacct:/docker/a\n3:cpuset:/\n0::/\n")
+    assert origin.granted_cores() == 6
+    for folder, quota, cores in ((inner, "-1", 6), (inner, "250000", 2), (inner.parents[1], "100000", 1)):
+        (folder / "cpu.cfs_quota_us").write_text(f"{quota}\n")
+        (folder / "cpu.cfs_period_us").write_text("100000\n")
+        assert origin.granted_cores() == cores
+    (tmp_path / "own").write_text("4:cpu,cpuacct:/seen/outside/of/the/container\n")
+    assert origin.granted_cores() == 1
+    (tmp_path / "own").write_text("0::/user.slice\n")
+    (tmp_path / "cpu.max").write_text("300000 100000\n")
+    assert origin.granted_cores() == 3
+
+
 def test_code_and_cards_make_a_tree_dirty_and_a_users_file_or_a_new_record_does_not(elsewhere):
     (elsewhere / "results" / "code.py").write_text("x = 1\n")
     (elsewhere / "results" / "measured").mkdir()

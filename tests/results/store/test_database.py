@@ -1,5 +1,6 @@
 """The file of a store: it is made whole or not at all, one version is read, threads and processes share it."""
 
+import os
 import shutil
 import signal
 import sqlite3
@@ -7,6 +8,7 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -72,6 +74,18 @@ def test_the_file_is_in_wal_mode_and_commits_are_synchronous(file):
     assert [path.name for path in file.parent.iterdir()] == [file.name], "nothing beside it when nobody uses it"
 
 
+@pytest.mark.parametrize(("mask", "rights"), [(0o002, 0o664), (0o077, 0o600)])
+def test_a_store_and_its_log_have_the_rights_that_the_mask_gives(tmp_path, mask, rights):
+    before = os.umask(mask)
+    try:
+        with Database(tmp_path / "s.sqlite").writing():
+            found = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    finally:
+        os.umask(before)
+    assert set(found.values()) == {rights}
+    assert {"s.sqlite", "s.sqlite-wal"} <= set(found)
+
+
 @pytest.mark.parametrize("version", [4, SCHEMA_VERSION + 1])
 def test_other_versions_are_refused_and_left_alone(file, version):
     change(file, f"UPDATE suite_schema SET version = {version}")
@@ -115,7 +129,13 @@ def test_a_full_disk_is_one_line_and_what_was_there_stays(file, monkeypatch):
             store.put_fold(some_result(spec))
             stored.append(spec.fingerprint)
 
-    assert "database or disk is full; free some space; what was stored before is kept" in refusal(put_many)
+    said = f"database or disk is full; free some space in {file.parent}; what was stored before is kept"
+    free = {str(file.parent): 1}
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(free=free.get(str(folder), 2)))
+    assert said in refusal(put_many)
+    free = {"/var/tmp": 0}  # SQLite sorts large queries there.
+    monkeypatch.delenv("TMPDIR", raising=False)
+    assert "free some space in /var/tmp" in refusal(lambda: store.put_fold(some_result(some_spec(seed=999))))
     assert store.finished_folds(stored) == set(stored)
     assert len(store.table("folds")) == 1 + len(stored)
 
