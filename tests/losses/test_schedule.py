@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from losses import CCPLoss, NIRLoss, ProxyAnchorLoss, ProxyISALoss, Schedule, XBMLoss
+from losses.bridge import THREE
 from losses.plugin import Needs, TrainingPlugin
 from protocols.images.samples import BatchSource
 from protocols.training.batches import batches
@@ -142,10 +143,15 @@ def test_a_step_that_the_scale_overflows_is_skipped_and_the_loop_goes_on(name):
 
 def test_the_examples_of_the_docs_call_the_hooks():
     names = {}
-    for code in (one for one in blocks(ROOT / "docs" / "losses_elsewhere.md", "python") if "Schedule(" in one):
+    codes = [one for one in blocks(ROOT / "docs" / "losses_elsewhere.md", "python") if "schedule" in one]
+    plain, scaled, *in_trainer = (one for one in codes if "lightning" not in one)
+    exec(plain, names)
+    exec(scaled, names)
+    assert names["schedule"].step == 20
+    assert len(in_trainer) == (not THREE)
+    for code in in_trainer:
         exec(code, names)
-    # The second, in a trainer of pytorch-metric-learning: CCP has picked its proxies.
-    assert names["loss"].started
+        assert names["loss"].started, "CCP has picked its proxies"
 
 
 def test_a_module_of_lightning_calls_the_hooks_as_a_plain_loop_does():
