@@ -1,12 +1,13 @@
 """The input of a page: an experiment's records, and the trials of its searches."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import metadata
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from reports.figures.score_figures import IntervalUnit
 from reports.tables.method_tables import PublishedSettings
 from results.answer.answers import Answer
 from results.findings.experiment import ExperimentAnswer
@@ -14,6 +15,9 @@ from results.records.records import RunRecord
 from results.records.trials import Trial
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.store.experiment_results import MeasuredExperiment
+
+if TYPE_CHECKING:
+    from reports.figures.score_figures import IntervalUnit  # Draws by a library that takes a second to import.
 
 
 class Command(NamedTuple):

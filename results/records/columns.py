@@ -87,6 +87,7 @@ _MODIFIERS = {
     *("cv", "metric", "ood", "id", "all", "n", "l", "of", "per", "log", "cross", "percent", "pct", *PARTS_OF_DATA),
 }
 _SUMMARIES = {"average", "avg", "overall", "total", "std", "stddev", "stdev", "rank", "ranks", "wins", "win", "ties"}
+_DIFFERENCES = {"delta", "diff", "difference", "gain", "improvement", "pval", "pvalue", "stat", "gap", "lo", "hi", "ci"}
 _STATISTICS = {"mean", "median", "min", "max", "minimum", "maximum", "sum", "all", "losses", "count"}
 _MISSING = ("", "nan", "na", "n/a", "null", "none", "-")
 _NO_WIDTH = re.compile(r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
@@ -146,6 +147,18 @@ def is_score(name: str) -> bool:
     return bool(words & _SCORES) and words <= _SCORES | _MODIFIERS
 
 
+def metric_before(name: str) -> str:
+    """Return the score that a name begins with, before words of something else: `rmse` of `rmse_lstm`; else empty."""
+    words = words_of(name)
+    own = bool(words[1:]) and words[0] in _SCORES and not is_score(name) and not is_difference(name)
+    return re.split(r"[^a-z0-9]", name.casefold())[0] if own else ""
+
+
+def is_difference(name: str) -> bool:
+    """Tell whether a column has the name of a difference, a test or an interval, such as `delta_r2`."""
+    return bool({*words_of(name)} & _DIFFERENCES)
+
+
 def is_time(name: str) -> bool:
     """Tell whether a column has the name of a time or of another cost of computing."""
     return bool({*words_of(name)} & _TIMES)
@@ -168,8 +181,9 @@ def is_number_of_runs(name: str) -> bool:
 
 def is_setting(name: str) -> bool:
     """Tell whether a column is named as one that is planned or counted, not measured, such as `lr` or `epoch`."""
-    low = name.casefold()
-    return low in COUNTERS or re.split(r"[./]", low)[-1] in _SETTINGS or bool(_OF_SETTINGS.fullmatch(name))
+    low, words = name.casefold(), words_of(name)
+    last = words[-1] in {"dim", "dims", "layers", "heads", "width", "depth", "lr"} if words else False
+    return last or low in COUNTERS or re.split(r"[./]", low)[-1] in _SETTINGS or bool(_OF_SETTINGS.fullmatch(name))
 
 
 def is_size(name: str) -> bool:

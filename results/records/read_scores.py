@@ -27,6 +27,7 @@ from results.records.columns import (
     SWEEP,
     as_written,
     is_bounded,
+    is_difference,
     is_error_rate,
     is_number,
     is_number_of_runs,
@@ -37,6 +38,7 @@ from results.records.columns import (
     is_summary,
     is_time,
     means_lower,
+    metric_before,
     numbered,
     numbers_of,
     plain,
@@ -76,10 +78,6 @@ PREFERRED = ("concatenated_map_at_r", "map_at_r", "separated_map_at_r")
 _MOST_QUESTIONS = 12
 
 
-_OF_RESULTS = frozenset({"method", "variant", "metric", "ci95_half_width", "unit", "rank_low", "rank_high"})
-"""Columns of the suite's own tables of results, whose rows are means and no runs."""
-
-
 def read_scores(table: pd.DataFrame, reading: Reading | None = None) -> ReadScores:
     """Read a table of scores. The index has the numbers of its rows for messages.
 
@@ -90,19 +88,14 @@ def read_scores(table: pd.DataFrame, reading: Reading | None = None) -> ReadScor
     reading, table = reading or Reading(), tidy(table)
     if {*table.columns} >= OURS:
         return read_export(table, reading)
-    if {*table.columns} >= _OF_RESULTS:
-        raise ScoresError(
-            "this is a table of results, which the suite wrote; give the scores of the runs that it was made from, or "
-            "for those of a store the folder of `reproduce export runs`"
-        )
+    if reading.n.casefold().startswith("n"):
+        raise ScoresError(f"--n {reading.n}: write the number of runs behind each mean in place of N")
     questions: list[tuple[str, str]] = []
-    while len(questions) < _MOST_QUESTIONS:
+    for _ in range(_MOST_QUESTIONS):
         try:
             found = _Reader(table, reading).read()
         except Asked as one:
-            questions.append((str(one), one.taken))
-            if one.guess is None or one.guess == reading:
-                raise OpenQuestions(questions, reading, None) from None
+            questions += [] if one.sure else [(str(one), one.taken)]
             reading = one.guess
         except ScoresError as error:
             if not questions:
@@ -191,15 +184,20 @@ class _Reader:
         for part in map(self._named, parts):
             bare = numbered(self.table[part])
             words = not is_number(self.table[part]) and not {*bare.str.casefold()} <= {"true", "false", ""}
-            cells.append(bare if words else part + "=" + bare)
+            cells.append(bare if words else (part + "=" + bare).where(bare != "", ""))
             self.parts.add(part)
-        self.table = self.table.assign(**{wanted: pd.concat(cells, axis=1).agg(" ".join, axis=1)})
+        self.table = self.table.assign(
+            **{wanted: pd.concat(cells, axis=1).agg(" ".join, axis=1).str.split().str.join(" ")}
+        )
         return wanted
 
     def _of_role(self, role: str) -> list[str]:
         """The columns with a name of a role, those with a usual name first."""
         usual = [self.by_name[name] for name in ROLES[role][0] if name in self.by_name]
-        return usual + [name for name in self.table.columns if is_role(name, role) and name not in usual]
+        others = [name for name in self.table.columns if is_role(name, role) and name not in usual]
+        if role == "dataset":  # Not the loss of a benchmark.
+            others = [name for name in others if not is_number(self.table[name])]
+        return usual + others
 
     def _first(self, role: str, given: str = "") -> str:
         return self._named(given) if given else next(iter(self._of_role(role)), "")
@@ -293,7 +291,7 @@ class _Reader:
         # Names of runs are all different.
         varying = [[n for n in tier if 1 < counts[n] < len(table)] for tier in tiers[:-1]]
         found = next(filter(None, [*varying, *tiers[:-1]]), [])
-        if not found and len(self._methods_in_columns()) > 1:
+        if not found and not self._planned() and len(self._methods_in_columns()) > 1:
             self._melt("method")
             return self.method
         found = found or [name for name in words if 1 < counts[name] < len(table)]
@@ -321,16 +319,23 @@ class _Reader:
 
     def _ask_for_method(self, by_role: Sequence[str], words: Sequence[str]) -> str:
         """Ask which columns name the methods: those of settings that vary, if there are any."""
-        table = self.table
-        planned = [name for name in table.columns if is_setting(name) and name.casefold() not in COUNTERS]
-        planned = [name for name in planned if 1 < texts_of(table[name]).nunique() < len(table)]
+        table, planned = self.table, self._planned()
         names, columns = ", ".join(ROLES["method"][0][:5]), some(list(table.columns))
         number = f" ({by_role[0]} holds numbers)" if by_role else ""
         text = f"no column of words is called {names}{number}; name the column of the methods with --method: {columns}"
-        likely = next((n for n in [*by_role, *words] if texts_of(table[n]).nunique() > 1), "+".join(planned))
+        codes = [
+            name for name in by_role if name in words or not texts_of(table[name]).str.contains(".", regex=False).any()
+        ]
+        likely = next((n for n in [*codes, *words] if texts_of(table[n]).nunique() > 1), "+".join(planned))
         if not likely:
             raise ScoresError(f"{text}; or add a column method that says which method a row is of")
         raise self._asks(text, method=likely)
+
+    def _planned(self) -> list[str]:
+        """The columns of settings that differ between rows, and not in all."""
+        named = [name for name in self.table.columns if is_setting(name) and not is_size(name)]
+        named = [name for name in named if name.casefold() not in COUNTERS]
+        return [name for name in named if 1 < texts_of(self.table[name]).nunique() < len(self.table)]
 
     def _crosses(self, other: str, method: str) -> bool:
         """Whether a column of words has the same values for all methods."""
@@ -347,30 +352,29 @@ class _Reader:
         return [name for name in free if name.casefold() != "metric" and is_number(self.table[name])]
 
     def _methods_in_columns(self) -> list[str]:
-        """The columns of numbers that are methods by their names: no scores, times, settings, counts or summaries."""
-        return [
-            name
-            for name in self._numbers_in_columns()
-            if not (
-                is_score(name)
-                or is_time(name)
-                or is_summary(name)
-                or is_setting(name)
-                or is_size(name)
-                or is_number_of_runs(name)
-                or NOTES.fullmatch(name)
-            )
-        ]
+        """The columns of numbers that are methods by their names: no scores, times, settings, counts or summaries.
+
+        Where several begin with one score, as `rmse_lstm` and `rmse_arima`, these are.
+        """
+        numbers = self._numbers_in_columns()
+        by_score = Counter(filter(None, map(metric_before, numbers)))
+        score, count = next(iter(by_score.most_common(1)), ("", 0))
+        if count > 1:
+            return [name for name in numbers if metric_before(name) == score]
+        none = (is_score, is_time, is_summary, is_setting, is_size, is_number_of_runs, is_difference, NOTES.fullmatch)
+        return [name for name in numbers if not any(is_none(name) for is_none in none)]
 
     def _ask_about_columns(self) -> None:
         """Ask about several columns of numbers without a name of a score: datasets, methods, or scores."""
         names = self._methods_in_columns()
         asked = self.reading.score or self.reading.best_of or self.reading.last or self.melted
-        if asked or len(names) < 3 or {"metric", "value"} <= self.by_name.keys():
+        if asked or len(names) < 3 or {"metric", "value"} <= self.by_name.keys() or self._of_role("run"):
             return
         if any(is_score(name) for name in self._numbers_in_columns()):
             return
-        methods = self.table[self.method].nunique() == len(self.table) and len(self.table) > 2 * len(names)
+        if self.table[self.method].nunique() < len(self.table):
+            return
+        methods = len(self.table) > 2 * len(names)
         raise self._asks(
             f"the columns {some(names, 3)} could be datasets (--dataset columns), methods (--method columns --dataset "
             f"{self.method}) or scores (--score {names[0]})",
@@ -409,8 +413,9 @@ class _Reader:
         self.why |= {name: f"no {role}" for name in others if not is_number_of_runs(name)}
         if role == "method" and not self.dataset and ROW in table.columns:
             table, self.dataset = table.rename(columns={ROW: "dataset"}), "dataset"
-        self.table = _stacked(table, names, role, names)
-        self.melted = "score"
+        self.melted = metric_before(names[0]) if len({metric_before(name) for name in names}) == 1 else ""
+        self.melted = self.melted or "score"
+        self.table = _stacked(table, names, role, names, self.melted)
         setattr(self, role, role)
 
     def _melt_repeats(self) -> None:
@@ -699,7 +704,7 @@ class _Reader:
         table = self._of_score()
         known = {*self._claimed, self.score, self.metric, self.by_name["value"] if self.metric else "", LOWER, SCALE}
         groups = [key.loc[table.index] for key in self._keys(self.method, self.dataset)]
-        told, parts, asked = self._tell_apart(self.fold, *self.runs) and bool(self._repeats), list[str](), ""
+        told, open_ones = self._tell_apart(self.fold, *self.runs) and bool(self._repeats), dict[str, pd.Series]()
         for name in (one for one in table.columns if one not in known):
             cells = numbered(table[name])
             varying = cells.groupby(groups, sort=False).transform("nunique") > 1
@@ -707,22 +712,35 @@ class _Reader:
             why = ANOTHER_SCORE if why and name in self.others and is_score(name) else why
             if why or self.chosen:
                 self.why[name] = why or "differs from row to row"
-                continue
+            else:
+                open_ones[name] = cells
+        if open_ones:
+            self._ask_what_varies(open_ones, groups)
+
+    def _ask_what_varies(self, cells: dict[str, pd.Series], groups: Sequence[pd.Series]) -> None:
+        """Ask what columns are; one of words that all methods share has an answer for each of its values."""
+        joined: list[str] = []
+        asked = ""
+        for name, own in cells.items():
+            varying = own.groupby(list(groups), sort=False).transform("nunique") > 1
             first = varying[varying].index[0]
             same = pd.concat([group == group[first] for group in groups], axis=1).all(axis=1)
-            other = cells[same & (cells != cells[first])]
+            other = own[same & (own != own[first])]
             text = (
                 f"{name} varies within {groups[0][first]} (rows {first} and {other.index[0]}: "
-                f"{cells[first] or 'empty'}, {other.iloc[0] or 'empty'}), so its rows are no repeats; "
+                f"{own[first] or 'empty'}, {other.iloc[0] or 'empty'}), so its rows are no repeats; "
             )
             remedy, likely = self._remedy(name, other.iloc[0])
             if "method" not in likely:
-                raise self._asks(text + remedy, **likely)
-            parts.append(name)
-            asked = asked or text + remedy
-        if parts:
-            others = f". So {'do' if parts[2:] else 'does'} {listed(parts[1:])}" if parts[1:] else ""
-            raise self._asks(f"{asked}{others}", method="+".join([self.reading.method or self.method, *parts]))
+                known = bool(self.reading.method) or is_role(self.method, "method")
+                raise self._asks(text + remedy, sure="dataset" in likely and known, **likely)
+            keys = [*groups, *(cells[one] for one in joined)]
+            told = bool(joined and self._repeats) and self._tell_apart(self.fold, *self.runs, *joined)
+            if not told and own.groupby(keys, sort=False).nunique().max() > 1:
+                joined.append(name)
+                asked = asked or text + remedy
+        others = f". So {'do' if joined[2:] else 'does'} {listed(joined[1:])}" if joined[1:] else ""
+        raise self._asks(f"{asked}{others}", method="+".join([self.reading.method or self.method, *joined]))
 
     def _explained(self, name: str, cells: pd.Series, *, told: bool) -> str:
         """Why a column that varies within methods needs no answer; empty if it does."""
@@ -733,11 +751,12 @@ class _Reader:
         setting = is_setting(name) or name.casefold() == SWEEP
         if (not setting or is_size(name)) and (by := self._follows(cells)):
             return f"follows from {by}"
-        if setting:
-            return ""
         methods = texts_of(self.table.loc[cells.index, self.method])
-        sets = [tuple(sorted(own)) for _, own in cells.groupby(methods, sort=False)]
-        planned = len(sets) > 1 and len({frozenset(own) for own in sets}) == 1 and len({*sets[0]}) > 1
+        sets = [frozenset(own) for _, own in cells.groupby(methods, sort=False)]
+        planned = len(sets) > 1 and len({*sets}) == 1 and len(sets[0]) > 1
+        if setting:  # A run can stop at an epoch of its own.
+            own = name.casefold() in COUNTERS or is_size(name)
+            return "differs from run to run" if own and told and not planned else ""
         if name == ROW or name not in self.others:  # Names of runs and of files are all different.
             return "differs from row to row" if not cells.duplicated().any() or (told and not planned) else ""
         if is_score(name) or is_time(name):
@@ -781,8 +800,8 @@ class _Reader:
         text = (
             f"{where} keeps one; --run, --paired, --dataset or --method {name} says what it is; or leave the column out"
         )
-        if self._crosses(name, self.method):
-            return text, {"dataset": f"{self.dataset}+{name}" if self.dataset else name}
+        if self._crosses(name, self.method) and self.reading.dataset != COLUMNS:
+            return text, {"dataset": f"{self.reading.dataset or self.dataset}+{name}" if self.dataset else name}
         return text, {"method": name}
 
     def _check_repeats(self) -> None:
@@ -838,7 +857,7 @@ class _Reader:
             return
         scores = [self.score, *(name for name in self.others if name in self.table and is_score(name))]
         table = self.table.loc[[*dict.fromkeys(own["at"])]]
-        cells = pd.concat([texts_of(table[name]) for name in (self.method, *scores)], axis=1)
+        cells = pd.concat([texts_of(table[name]) for name in (self.method, self.dataset, *scores) if name], axis=1)
         digits = texts_of(table[self.score]).str.replace(r"\D", "", regex=True).str.strip("0").str.len()
         again = cells.duplicated(keep=False) & (digits >= 4)
         if again.any() and not again.all():
@@ -1030,7 +1049,8 @@ class _Reader:
         if given == "points" or outside.empty:
             return given or "points"
         named, several = words_of(self.score), len(outside) > 1 or len(own) < _FEW
-        if given is None and not is_bounded(self.score) and {*named} & _UNBOUNDED:
+        beyond = (own["value"] < 0).any() or (own["value"] > high).mean() > 0.5
+        if given is None and not is_bounded(self.score) and ({*named} & _UNBOUNDED or beyond):
             return "points"
         remedy = "; if the scores are no percentages, add --scale points"
         if given:
@@ -1061,7 +1081,7 @@ _ROWS_ARE_METHODS = ("method", "method_name", "loss", "loss_name", "algorithm", 
 _REPEAT_IN_NAME = re.compile(r"(seed|run|rep|fold|split|trial)[ _-]?(\d+)([ _.-].*)?")
 _DATE = r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}"
 _OF_SUITE = ("precision_at_1", "r_precision", "map_at_r")
-_JUST_ABOVE = 1.5
+_JUST_ABOVE = 2.0
 _FEW = 8
 _UNBOUNDED = {
     *("reward", "return", "elo", "psnr", "mcc", "kappa", "rsq", "corr", "pearson", "spearman", "hypervolume", "hv"),

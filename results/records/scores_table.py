@@ -78,12 +78,12 @@ class Reading:
 
 
 class Asked(ScoresError):
-    """Something about a table is not sure. `guess` is the reading with what it most likely is."""
+    """Something about a table is not said. `guess` is the reading with what it most likely is, or `sure` is."""
 
-    def __init__(self, text: str, reading: Reading, **likely: Any) -> None:
+    def __init__(self, text: str, reading: Reading, *, sure: bool = False, **likely: Any) -> None:
         """Ask; `likely` are the fields of the reading that would answer."""
         super().__init__(text)
-        self.guess = replace(reading, **likely)
+        self.sure, self.guess = sure, replace(reading, **likely)
         new = {**likely, "where": likely.get("where", ())[len(reading.where) :]}
         self.taken = shlex.join(Reading(**new).options())
 
