@@ -78,6 +78,10 @@ PREFERRED = ("concatenated_map_at_r", "map_at_r", "separated_map_at_r")
 _MOST_QUESTIONS = 12
 
 
+_OF_RESULTS = frozenset({"method", "variant", "metric", "ci95_half_width", "unit", "rank_low", "rank_high"})
+"""Columns of the suite's own tables of results, whose rows are means and no runs."""
+
+
 def read_scores(table: pd.DataFrame, reading: Reading | None = None) -> ReadScores:
     """Read a table of scores. The index has the numbers of its rows for messages.
 
@@ -88,6 +92,11 @@ def read_scores(table: pd.DataFrame, reading: Reading | None = None) -> ReadScor
     reading, table = reading or Reading(), tidy(table)
     if {*table.columns} >= OURS:
         return read_export(table, reading)
+    if {*table.columns} >= _OF_RESULTS:
+        raise ScoresError(
+            "this is a table of results, which the suite wrote; give the scores of the runs that it was made from, or "
+            "for those of a store the folder of `reproduce export runs`"
+        )
     if reading.n.casefold().startswith("n"):
         raise ScoresError(f"--n {reading.n}: write the number of runs behind each mean in place of N")
     questions: list[tuple[str, str]] = []
