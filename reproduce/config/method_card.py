@@ -82,6 +82,7 @@ class Card(Record):
         papers: Addresses of the papers in `source`, which start with https://.
         method: The method. Files have its parts beside the other keys; paths in names are relative to the card.
         search: Search ranges by hyperparameter.
+        search_of_base: Ranges of the loss that this one is around, which are searched where spaces are to be equal.
         published_as: Name of the method in the published tables.
         published: The hyperparameters that the source reports as best, by dataset.
         printed: The scores that the source prints, in percent, by dataset and metric; tables name them in a note.
@@ -95,6 +96,7 @@ class Card(Record):
     papers: tuple[Address, ...] = ()
     method: Method
     search: dict[str, CardRange] = Field(default={})
+    search_of_base: dict[str, CardRange] = Field(default={})
     published_as: str | None = None
     published: dict[str, dict[str, JsonValue]] = Field(default={})
     printed: dict[str, dict[Metric, Percentage]] = Field(default={})

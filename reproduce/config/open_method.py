@@ -133,8 +133,10 @@ def _ranges(experiment: Experiment, card: Card) -> dict[str, Range]:
         searched = {key: one.on(dataset, search.bounds) for key, one in card.search.items() if key not in fixed}
         if search.network_lr is not None and card.method.loss is not None:
             searched[NETWORK_LR] = search.rates()
-        if search.batches and card.method.loss is not None and BATCHES not in fixed:
+        if search.equal_spaces and card.method.loss is not None:
+            searched |= {key: one.on(dataset, search.bounds) for key, one in card.search_of_base.items()}
             searched[BATCHES] = Range(scale="choice", choices=(1, 2, 4) if trains_proxies(card) else (2, 4))
+            searched = {key: one for key, one in searched.items() if key not in fixed}
     changes = search.ranges.get(card.key, {})
     known = dict.fromkeys([*card.search, *searched])
     names = f"searched are {', '.join(known) or 'none'}"

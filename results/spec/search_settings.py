@@ -49,8 +49,8 @@ class SearchSettings(Record):
             Its searches try these settings first, as far as they are in the ranges.
         network_lr: Range in which the learning rate of trunk and embedder is searched for every method, on a log scale;
             None takes that of the training settings.
-        batches: Whether the number of images of a class in a batch is searched for every loss: 1, 2 or 4 for losses
-            with proxies, 2 or 4 for losses of pairs. Otherwise each card has its own number.
+        equal_spaces: Whether every loss searches the images of a class in a batch (1, 2 or 4 with proxies, 2 or 4 for
+            losses of pairs), and a loss around another what that one searches. Otherwise the cards have their numbers.
         probe_ends: Whether ends of ranges that most searches press are probed, and ranges widened where values beyond
             them are better (`results.spec.ends`). Then all searches get more trials. It takes 3 searches or more.
         searches: How often each method is searched, each time from other seeds. The reproductions are made for every
@@ -67,7 +67,7 @@ class SearchSettings(Record):
     searches: Annotated[int, FREE, AMOUNT] = Field(default=1, ge=1, le=MOST_SEARCHES)
     racing: bool = False
     network_lr: Range | None = None
-    batches: bool = Field(default=False, exclude_if=lambda value: not value)
+    equal_spaces: bool = Field(default=False, exclude_if=lambda value: not value)
     probe_ends: Annotated[bool, FREE] = Field(default=False, exclude_if=lambda value: not value)
     enqueue: tuple[dict[str, JsonValue], ...] = Field(default=(), exclude_if=lambda value: not value)
     default: bool = Field(default=False, exclude_if=lambda value: not value)
