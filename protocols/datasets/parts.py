@@ -52,21 +52,30 @@ def parts_among(class_names: Sequence[str]) -> dict[str, set[str]]:
 
 def _by_name(folders: Mapping[str, set[str]], *, is_outermost: bool) -> Collection[str]:
     # An outermost folder of images is a class of any name: `train` beside `bus`. In a class, `train` is no class.
-    kinds = {
-        outer: found
-        for outer, inner in folders.items()
-        if (inner != {""} or not is_outermost) and (found := _kinds_of(outer.rpartition("/")[2]))
-    }
-    are_all = len(kinds) == len(folders) > 1 and all(inner != {""} for inner in folders.values())
-    return kinds if are_all or {"train", "test"} <= set().union(*kinds.values()) else ()
+    kinds: dict[str, set[str]] = {}
+    named_alike: dict[tuple[str, ...], list[str]] = {}
+    for outer, inner in folders.items():
+        if inner != {""} or not is_outermost:
+            found, others = _kinds_of(outer.rpartition("/")[2])
+            if found:
+                kinds[outer] = found
+                named_alike.setdefault(others, []).append(outer)
+    for outers in named_alike.values():
+        if len(outers) > 1 and {"train", "test"} <= set().union(*(kinds[outer] for outer in outers)):
+            return outers
+    plain = named_alike.get((), [])
+    return plain if len(plain) == len(folders) > 1 and all(inner != {""} for inner in folders.values()) else ()
 
 
-def _kinds_of(name: str) -> set[str]:
-    """Return which kinds of parts a folder's name says; none where another word is in it, as in `Val Thorens`."""
-    words = _words(name)
-    kinds = {kind for kind, known in _KINDS.items() if any(map(known.fullmatch, words))}
-    known = (*_KINDS.values(), _BESIDE)
-    return kinds if all(any(one.fullmatch(word) for one in known) for word in words) else set()
+def _kinds_of(name: str) -> tuple[set[str], tuple[str, ...]]:
+    """Return which kinds of parts a folder's name says, and its words that say nothing of parts or data."""
+    kinds, others = set[str](), []
+    for word in _words(name):
+        found = {kind for kind, known in _KINDS.items() if known.fullmatch(word)}
+        kinds |= found
+        if not found and not _BESIDE.fullmatch(word):
+            others.append(word)
+    return kinds, tuple(others)
 
 
 def _words(name: str) -> list[str]:

@@ -191,6 +191,7 @@ PARTS = [
     {"images_background": ["Latin/a", "Greek/b"], "images_evaluation": ["Tifinagh/c"]},
     {"fold_1": ["a"], "fold_2": ["b"]},
     {"all/query": ["a"], "all/gallery": ["b"]},
+    {"bounding_box_train": ["1"], "bounding_box_test": ["2"]},
     {"bottle/train": ["good"], "bottle/test": ["broken"], "cable": ["good"]},
     {"bottle/train": [""], "bottle/test": [""], "cable": [""]},
     {"entrai\u0302nement": ["a"], "validation": ["b"]},
@@ -198,6 +199,7 @@ PARTS = [
 ]
 NO_PARTS = [
     {"cats": ["a"], "dogs": ["b"]},
+    {"train_val2018": ["Aves/1", "Fungi/2"]},
     {"Alps": ["Val Thorens", "Val d'Isere"]},
     {"Testudo": ["hermanni"], "Trainers": ["red"]},
     {"train": [""], "test tube": [""], "bus": [""]},

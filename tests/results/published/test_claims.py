@@ -111,16 +111,6 @@ def test_a_mistake_is_said_in_one_line_with_its_number_and_a_remedy(old, new, sa
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("", "there is no claim"),
-        (HEADER, "there is no claim"),
-        ("a,b,dataset\none,other,cub200\n", "line 2: score: Field required; the columns are source"),
-        (HEADER.replace("runs", "seeds") + LINE, "line 2: seeds: Extra inputs are not permitted; the columns are"),
-        (HEADER + '"P,', "check commas and quotes"),
-    ],
-)
-@pytest.mark.parametrize(
     ("printed", "key"),
     [
         ("Proxy-Anchor", "proxy_anchor"),
@@ -149,6 +139,16 @@ def test_two_names_in_print_of_one_method_are_no_claim():
         read_claims(text, "my.csv", key_by_print({"proxy_anchor": "Proxy-Anchor"}))
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "there is no claim"),
+        (HEADER, "there is no claim"),
+        ("a,b,dataset\none,other,cub200\n", "line 2: score: Field required; the columns are source"),
+        (HEADER.replace("runs", "seeds") + LINE, "line 2: seeds: Extra inputs are not permitted; the columns are"),
+        (HEADER + '"P,', "check commas and quotes"),
+    ],
+)
 def test_a_wrong_header_or_an_empty_file_is_refused(text, said):
     with pytest.raises(ClaimsFileError, match=said):
         read_claims(text, "my.csv")
