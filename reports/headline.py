@@ -87,7 +87,7 @@ def after_a_trial(found: ExperimentAnswer) -> str:
     early = next((run.early for run in found.measured.records if run.early), None)
     if early is None or found.interim or not found.tested or (other := early_answer(found)) is None:
         return ""
-    about = f"After {early.steps:,} steps, where trials ended,"
+    about = f"After {counted(early.steps, 'step')}, where trials ended,"
     if (unlike := _unlike(found, other, ("at the end", "before"))) is None:
         return f"{about} all verdicts are the same."
     return f"{about} the answer is another one in {unlike}."
@@ -210,9 +210,9 @@ def _only_so_far(found: Answer) -> Iterator[str]:
         return
     limits = listed(list(dict.fromkeys(limit for pair in pairs for limit in pair.limit.split(", "))))
     if found.claims:
-        yield f"{counted(len(pairs), 'further pair')} differ only {limits}."
+        yield f"Only {limits}: {counted(len(pairs), 'further pair')}."
     else:
-        yield f"No verdict about methods: {len(pairs)} of {len(found.pairs)} pairs differ only {limits}."
+        yield f"No verdict about methods: only {limits} {len(pairs)} of {counted(len(found.pairs), 'pair')} differ."
 
 
 def _marks(found: Answer) -> str:

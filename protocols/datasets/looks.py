@@ -24,7 +24,7 @@ _ROWS = 2_000
 
 
 @dataclass(frozen=True)
-class Look:
+class ImageLook:
     """What is found in one file.
 
     Attributes:
@@ -38,28 +38,28 @@ class Look:
     small: NDArray[np.uint8]
 
 
-def looks_at(listing: ImageListing, progress: Progress) -> list[Look]:
+def looks_at(listing: ImageListing, progress: Progress) -> list[ImageLook]:
     """Decode every image of a listing, JPEG in small, which reads the whole file in a fraction of the time."""
     as_mlrc, nothing = reads_as_mlrc(listing.name), np.empty(0, dtype=np.uint8)
 
-    def look(name: str) -> Look:
+    def look(name: str) -> ImageLook:
         path = listing.root / name
         try:
             picture, _ = decoded(path, as_mlrc=as_mlrc, least=4 * _SIDE)
             if is_constant(picture) and is_constant(decoded(path, as_mlrc=as_mlrc)[0]):
-                return Look(None, True, nothing)
+                return ImageLook(None, True, nothing)
         except BrokenImageError as error:
-            return Look(str(error), False, nothing)
-        return Look(None, False, np.asarray(picture.resize((_SIDE, _SIDE), Image.Resampling.BOX)).ravel())
+            return ImageLook(str(error), False, nothing)
+        return ImageLook(None, False, np.asarray(picture.resize((_SIDE, _SIDE), Image.Resampling.BOX)).ravel())
 
-    looks: list[Look] = []
+    looks: list[ImageLook] = []
     for found in in_threads(look, listing.names):
         looks.append(found)
         progress(len(looks), len(listing.names))
     return looks
 
 
-def near_copies(listing: ImageListing, looks: Sequence[Look]) -> str | None:
+def near_copies(listing: ImageListing, looks: Sequence[ImageLook]) -> str | None:
     """Count and name images that show what another image of their class shows, such as its thumbnail."""
     of_class: dict[int, list[int]] = defaultdict(list)
     for row, label in enumerate(listing.labels.tolist()):
@@ -70,7 +70,7 @@ def near_copies(listing: ImageListing, looks: Sequence[Look]) -> str | None:
     return named("image", names, "nearly equal to another of the same class") if pairs else None
 
 
-def _copies_among(rows: Sequence[int], looks: Sequence[Look]) -> Iterator[tuple[int, int]]:
+def _copies_among(rows: Sequence[int], looks: Sequence[ImageLook]) -> Iterator[tuple[int, int]]:
     """Yield the first image of each kind with each later one that is nearly equal to it."""
     values = np.stack([looks[row].small for row in rows]).astype(np.float32)
     values -= values.mean(axis=1, keepdims=True)

@@ -288,7 +288,7 @@ def _notes(one: AnsweredClaim) -> Iterator[str]:
     """Say under which conditions the experiments were run, and what their verdicts rest on."""
     if one.not_compared:
         have = verb(len(one.not_compared), "have")
-        yield f"{_head(one)}: {listed(one.not_compared)} {have} runs of both, but no comparison in {one.claim.score}."
+        yield f"{_head(one)}: {listed(one.not_compared)} {have} both, but no comparison in {one.claim.score}."
     if (answer := one.runs) is None:
         return
     if one.others:

@@ -82,7 +82,7 @@ def _questions_words(error: OpenQuestions, file: str, name: str, further: list[s
     questions = error.questions
     if len(questions) == 1 and not questions[0][1]:
         return f"{name}: {questions[0][0]}"
-    lines = [f"{name}: {counted(len(questions), 'question')} before anything is compared."]
+    lines = [f"{name}: nothing is compared before {counted(len(questions), 'question')}."]
     for text, taken in questions:
         lines.append(f"- {text}." + (f" Most likely, and taken below: {taken}" if taken else ""))
     if error.read is not None:

@@ -151,10 +151,10 @@ def rounds_words(session: Session) -> list[str]:
     of_end = search.searches * folds
     expected = round(PRESSED * len(searched)) * of_end
     return [
-        f"ends of ranges that most searches press are probed, {counted(of_end, 'training')} an end: {expected:,} more "
-        "are expected in the first round, by kept records",
-        f"if values beyond an end are better, all searches get {counted(more, 'trial')} more, at most twice: at most "
-        f"{trials:,} trainings of trials and {runs:,} of new settings",
+        f"ends of ranges that most searches press are probed, each by {counted(of_end, 'training')}; expected in the "
+        f"first round, by kept records: {counted(expected, 'training')}",
+        f"if values beyond an end are better, all searches go on by {counted(more, 'trial')}, at most twice: at most "
+        f"{counted(trials, 'training')} of trials and {runs:,} of new settings",
     ]
 
 

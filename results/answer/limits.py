@@ -10,6 +10,7 @@ from results.records.records import RunRecord
 from results.spec.ends import open_ends
 from results.spec.range import End
 from results.store.experiment_results import MeasuredExperiment
+from results.wording import counted
 
 CUT_OFF_SHARE = 1 / 5
 """A method is compared at the steps that it had if more than this part of its tested trainings was cut off."""
@@ -25,8 +26,8 @@ def length_of(run: RunRecord) -> str:
     """Write the largest length of a run's trainings: `400 steps`, or `20 epochs`."""
     training = run.specs[0].conditions.training
     if training.iterations_per_epoch is None:
-        return f"{training.max_epochs:,} epochs"
-    return f"{training.max_epochs * training.iterations_per_epoch:,} steps"
+        return counted(training.max_epochs, "epoch")
+    return counted(training.max_epochs * training.iterations_per_epoch, "step")
 
 
 def open_ends_of(measured: MeasuredExperiment, method: str) -> list[tuple[str, End]]:
