@@ -87,10 +87,10 @@ def after_a_trial(found: ExperimentAnswer) -> str:
     early = next((run.early for run in found.measured.records if run.early), None)
     if early is None or found.interim or not found.tested or (other := early_answer(found)) is None:
         return ""
-    about = f"After {counted(early.steps, 'step')}, where trials ended,"
-    if (unlike := _unlike(found, other, ("at the end", "before"))) is None:
-        return f"{about} all verdicts are the same."
-    return f"{about} the answer is another one in {unlike}."
+    about = f"Where trials ended, after {counted(early.steps, 'step')}"
+    if (unlike := _unlike(found, other, ("at the end", "there"))) is None:
+        return f"{about}, all verdicts are the same."
+    return f"{about}, the answer is another one in {unlike}."
 
 
 def _unlike(found: Answer, other: Answer, where: tuple[str, str]) -> str | None:
@@ -212,7 +212,8 @@ def _only_so_far(found: Answer) -> Iterator[str]:
     if found.claims:
         yield f"Only {limits}: {counted(len(pairs), 'further pair')}."
     else:
-        yield f"No verdict about methods: only {limits} {len(pairs)} of {counted(len(found.pairs), 'pair')} differ."
+        of = f"a difference in {len(pairs)} of {counted(len(found.pairs), 'pair')}"
+        yield f"No verdict about methods: only {limits}, {of}."
 
 
 def _marks(found: Answer) -> str:
