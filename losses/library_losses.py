@@ -223,8 +223,9 @@ class SubCenterArcFaceLoss(ArcFaceLoss):
         most = votes.new_zeros(self.num_classes, self.sub_centers).index_add(0, labels, votes).argmax(1)
         far = own.gather(1, most[labels].unsqueeze(1)).squeeze(1) < math.cos(math.radians(threshold_degrees))
         rows = far.nonzero().squeeze(1)
-        centers = self.W.view(len(self.W), self.num_classes, self.sub_centers)
-        return rows[labels[rows].argsort(stable=True)], centers[:, torch.arange(self.num_classes), most]
+        by_class = self.W.t().view(self.num_classes, self.sub_centers, -1)
+        centers = by_class[torch.arange(self.num_classes, device=most.device), most].t()
+        return rows[labels[rows].argsort(stable=True)], centers
 
 
 class TupletMarginLoss(ByCosine):

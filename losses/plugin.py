@@ -110,7 +110,7 @@ class ScaleCheck:
     """
 
     def __init__(self, parameter: nn.Parameter) -> None:
-        self._parameter, self._factor, self._gradient = parameter, 1.0, parameter.new_zeros(0)
+        self._parameter, self._factor, self._gradient = parameter, parameter.new_ones(()), parameter.new_zeros(0)
         self._handle: Any = parameter.register_hook(self._keep_gradient)
 
     def __reduce__(self) -> tuple[Callable[[], None], tuple[()]]:
@@ -120,7 +120,8 @@ class ScaleCheck:
         self._gradient = gradient.detach().clone()
 
     def _keep_factor(self, gradient: Tensor) -> None:
-        self._factor = float(gradient)
+        # Not read here, where a GPU would wait, and the capture of a CUDA graph fail.
+        self._factor = gradient.detach()
 
     def watch(self, value: Tensor) -> None:
         """Take a term of the loss. Its gradient is what the loss is multiplied by."""
@@ -130,14 +131,16 @@ class ScaleCheck:
     def __call__(self, name: str) -> None:
         """Raise ValueError if the gradients of the loss `name` are scaled; called before it acts on them."""
         now, before = self._parameter.grad, self._gradient
+        if self._handle is None or now is None:
+            return
         tell = before.isfinite() & (before != 0)  # Divided, the others are what they were.
-        if self._handle is None or now is None or not tell.any():
+        if not tell.any():
             return
         self._handle.remove()
         self._handle = None
-        if self._factor >= _SMALLEST_SCALE and torch.equal(now[tell], before[tell]):
+        if (factor := float(self._factor)) >= _SMALLEST_SCALE and torch.equal(now[tell], before[tell]):
             raise ValueError(
-                f"the gradients are multiplied by {self._factor:g}, as by a GradScaler, and {name} acts on them: call "
+                f"the gradients are multiplied by {factor:g}, as by a GradScaler, and {name} acts on them: call "
                 "scaler.unscale_(optimizer) before the hook on_gradients, that is, before schedule.gradients_ready()"
             )
 

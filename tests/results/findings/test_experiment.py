@@ -195,11 +195,15 @@ OTHERS = {
     "system": ({"host_system": "Darwin arm64"}, "different systems (Darwin arm64 and Linux x86_64)"),
     "torch": ({"versions": {"torch": "2.12.1"}}, "different versions of torch (2.12.1 and 2.13.0)"),
     "pillow": ({"versions": {"torch": "2.13.0", "pillow": "9"}}, "different versions of pillow (9 and 13)"),
+    "library": (
+        {"versions": {"torch": "2.13.0", "pytorch-metric-learning": "3.0.4"}},
+        "different versions of pytorch-metric-learning (2.9.0 and 3.0.4)",
+    ),
     "code": ({"commit": "1" * 40}, "2 commits of the code (0000000 and 1111111)"),
     "dirty": ({"tree_dirty": True}, "uncommitted changes"),
     "unknown": ({"commit": "unknown", "tree_dirty": True}, "commit of some runs is unknown"),
 }
-HERE = {"versions": {"torch": "2.13.0", "pillow": "13"}}
+HERE = {"versions": {"torch": "2.13.0", "pillow": "13", "pytorch-metric-learning": "2.9.0"}}
 
 
 def made(**changes):
