@@ -74,7 +74,7 @@ class Setup:
     def example(self, method: Method, classes: FoldClasses) -> FoldSpec:
         """Specify a training on some classes, for a rehearsal; one without validation classes has the last epoch."""
         epoch = None if classes.validation else self.conditions.training.max_epochs
-        return self._spec(method, classes, "search", 0, epoch)
+        return self._spec(method, classes, "reproduction", 0, epoch)
 
     def _spec(
         self, method: Method, classes: FoldClasses, purpose: Purpose, number: int, epoch: int | None = None

@@ -60,7 +60,7 @@ def _seconds(study: Study, classes: FoldClasses, steps: int, executor: Executor)
         update={"iterations_per_epoch": steps, "max_epochs": 1, "validate_every": 1}
     )
     conditions = study.setup.conditions.model_copy(update={"training": training})
-    setup = replace(study.setup, conditions=conditions)
+    setup = replace(study.setup, conditions=conditions, reproduction_epochs=None)
     spec = setup.example(study.method.at(middle_of(study.row.ranges)), classes)
     tasks = [TrainTask(TrainJob(spec), setup.training_data(spec), None) for _ in range(executor.workers)]
     results: Sequence[object] = [future.result() for future in [executor.submit(task) for task in tasks]]
