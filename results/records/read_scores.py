@@ -1047,7 +1047,7 @@ class _Reader:
         outside = own[~own["value"].between(0, high)]
         if given == "points" or outside.empty:
             return given or "points"
-        named, several = words_of(self.score), len(outside) > 1 or len(own) < _FEW
+        named, several = words_of(self.score), len(outside) > 1
         beyond = (own["value"] < 0).any() or (own["value"] > high).mean() > 0.5
         if given is None and not is_bounded(self.score) and ({*named} & _UNBOUNDED or beyond):
             return "points"
@@ -1081,7 +1081,6 @@ _REPEAT_IN_NAME = re.compile(r"(seed|run|rep|fold|split|trial)[ _-]?(\d+)([ _.-]
 _DATE = r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}"
 _OF_SUITE = ("precision_at_1", "r_precision", "map_at_r")
 _JUST_ABOVE = 2.0
-_FEW = 8
 _UNBOUNDED = {
     *("reward", "return", "elo", "psnr", "mcc", "kappa", "rsq", "corr", "pearson", "spearman", "hypervolume", "hv"),
     *("ari",),
