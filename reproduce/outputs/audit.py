@@ -19,7 +19,7 @@ from reproduce.errors import InputError, writing_to
 from reproduce.outputs.read_table import read_table
 from results.answer.audit import Audit, audit, said_of
 from results.atomic_files import folder_names, write_atomically
-from results.records.scores_table import OpenQuestions, Reading
+from results.records.scores_table import OpenQuestionsError, Reading
 from results.wording import counted
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def audit_file(file: str, reading: Reading, deviation: float | None, **changes: 
         further += [f"--{option.replace('_', '-')}", *([] if value is True else [str(value)])]
     try:
         found = audit(table, reading, name, deviation, **changes)
-    except OpenQuestions as error:
+    except OpenQuestionsError as error:
         raise InputError(_questions_words(error, file, name, further)) from error
     except ValueError as error:
         raise InputError(f"{name}: {error}") from error
@@ -77,7 +77,7 @@ def _command(file: str, reading: Reading, further: list[str]) -> str:
     return shlex.join(["python", "-m", "reproduce", "audit", file, *reading.options(), *further])
 
 
-def _questions_words(error: OpenQuestions, file: str, name: str, further: list[str]) -> str:
+def _questions_words(error: OpenQuestionsError, file: str, name: str, further: list[str]) -> str:
     """All open questions, what was understood, and the command that takes the most likely answer to each."""
     questions = error.questions
     if len(questions) == 1 and not questions[0][1]:
@@ -214,10 +214,9 @@ def _index(made: AuditedFile, names: Mapping[str, str], *, board: bool) -> str:
     """A page that leads to those of the datasets, with the headline of each."""
     from reports.headline import headline
 
-    rows = [
-        f'<li><a href="{html.escape(names[title])}/index.html">{html.escape(title)}</a>: {html.escape(headline(one))}</li>'
-        for title, one in made.found.answers.items()
-    ]
+    texts = {title: (names[title], title, headline(one)) for title, one in made.found.answers.items()}
+    escaped = (map(html.escape, of) for of in texts.values())
+    rows = [f'<li><a href="{place}/index.html">{title}</a>: {said}</li>' for place, title, said in escaped]
     rows += [f'<li><a href="{_BOARD}/index.html">All together</a></li>'] if board else []
     name = html.escape(made.found.name)
     return (

@@ -1,7 +1,7 @@
 """From a frame of scores and a question to the answer."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ MetricOn = tuple[str, str]
 """Metric, and kind of embeddings."""
 
 
-def answer(frame: pd.DataFrame, question: Question) -> ScoresAnswer:
+def answer(frame: pd.DataFrame, question: Question | None = None) -> ScoresAnswer:
     """Answer a question about the scores of a frame (`results.records.frame`), or of a table for `read_scores`.
 
     Without methods the question is about all that the frame has, each with all that it has: methods are compared by
@@ -36,12 +36,17 @@ def answer(frame: pd.DataFrame, question: Question) -> ScoresAnswer:
     The probability that the family makes any wrong claim, "better", "beyond" or "within", is meant to be at most
     the question's `alpha`; `make calibrate` measures it, and docs/comparisons.md lists where it does not hold. Only
     complete methods are tested. Methods that are not complete count in the correction.
+
+    Raises:
+        OpenQuestionsError: Something about the table is not sure; it has all that is, as the command `audit`.
+        ScoresError: The table cannot be used.
+        ValueError: It has several datasets, or no method that the question compares with.
     """
+    question = question or Question()
     if {"metric", "embeddings", "search", "value"} <= {*frame.columns}:
         score = question.score or next((one for one in ("map_at_r", *frame["metric"]) if one in {*frame["metric"]}), "")
         return answer_frame(frame, replace(question, score=score))
-    own = {name: getattr(question, name) for name in ("score", "method", "paired", "scale", "lower_is_better")}
-    read = read_scores(frame, Reading(**own))
+    read = read_scores(frame, Reading(**{one.name: getattr(question, one.name) for one in fields(Reading)}))
     if read.repeats != "dataset" and len(several := read.frame["dataset"].unique()) > 1:
         raise ValueError(
             f"there are {counted(len(several), 'dataset')}; ask about the rows of one of them, or use `audit`"

@@ -15,13 +15,13 @@ from results.answer.intervals import Interval
 from results.answer.question import PAIRED, Question
 from results.answer.values import Finding, MethodValues, Pair, Runs
 from results.spec.plan import LeftOut
-from results.wording import ENDLESS, Ends, counted, in_letters, place_words, score_form
+from results.wording import ENDLESS, Ends, counted, first_of, in_letters, place_words, score_form
 
 _MOST_ROWS = 30
 """Of more methods or pairs a notebook shows the first and the last ones."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Answer:
     """The answer to a question about scores: all that is said of methods is said from here.
 
@@ -259,6 +259,40 @@ class Answer:
         rows = [[getattr(pair, name) for name in columns] for pair in self.shown_pairs]
         return pd.DataFrame(rows, columns=columns)
 
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row per pair as it is shown: percentages in points, and the p value that verdicts follow from."""
+        factor = self.question.factor
+        rows = [
+            {
+                "a": self.titles[pair.a],
+                "b": self.titles[pair.b],
+                "difference": factor * pair.difference,
+                "low": factor * pair.interval[0] if pair.interval else math.nan,
+                "high": factor * pair.interval[1] if pair.interval else math.nan,
+                "p_adjusted": pair.p_better,
+                "verdict": self._verdict(pair),
+            }
+            for pair in self.shown_pairs
+        ]
+        return pd.DataFrame(rows)
+
+    def _verdict(self, pair: Pair) -> str:
+        if pair.better:
+            return f"{self.titles[pair.better]} better"
+        if pair.ahead:
+            return self.ahead_words(pair)
+        return "equal" if pair.size == "within" else pair.untested or pair.direction
+
+    def __repr__(self) -> str:
+        """Return the answer in a line: what the first pairs show, claims first."""
+        lines = []
+        for pair in self.shown_pairs:
+            verdict, points = self._verdict(pair), self.question.points
+            size = f"{self.difference_words(pair)}{points}"
+            lines.append(f"{self.titles[pair.a]} − {self.titles[pair.b]}: {size} ({verdict})")
+        found = "; ".join(first_of(lines, 3)) if lines else "nothing to compare"
+        return f"<{f'{self.question.title}, ' if self.question.title else ''}{self.question.score_name}: {found}>"
+
     def _repr_html_(self) -> str:
         """Return methods, pairs and findings as HTML, with numbers in percent or points."""
         unit, form = "%" if self.question.in_percent else "points", score_form(self.question.digits + 1)
@@ -278,14 +312,7 @@ class Answer:
             {
                 "": [f"{titles[pair.a]} − {titles[pair.b]}" for pair in pairs],
                 "difference": [self.difference_words(pair, f"+{form}") for pair in pairs],
-                "verdict": [
-                    f"{titles[one.better]} better"
-                    if one.better
-                    else self.ahead_words(one)
-                    if one.ahead
-                    else one.untested or one.direction
-                    for one in pairs
-                ],
+                "verdict": [self._verdict(one) for one in pairs],
                 "would have shown": [
                     "none" if pair.smallest and pair.smallest >= self.question.largest else self._number(pair.smallest)
                     for pair in pairs

@@ -119,8 +119,8 @@ class Question:
             no percentage. None is told from a table's scores.
         lower_is_better: Whether a lower score is better. None is no, unless the score's name says that it is.
         digits: Digits after the point of a score in sentences. Tables have one more.
-        method: Column of the methods in a table; empty for one that is named so.
-        paired: Column of what all methods share, if the table is to be compared by it.
+        method: Column of the methods in a table, as in `Reading`; likewise `dataset`, `run`, `search`, `paired`,
+            `where`, `last`, `best_of`, `n` and `plus_minus`. A frame of scores needs none of them.
         shared: What the column of blocks is called.
         folds: Number of folds of a cross-validation.
         keep_all: Whether values that lie far from the others of their method count too.
@@ -147,7 +147,15 @@ class Question:
     lower_is_better: bool | None = None
     digits: int = 1
     method: str = ""
+    dataset: str = ""
+    run: str = ""
+    search: str = ""
     paired: str = ""
+    where: tuple[tuple[str, str], ...] = ()
+    last: str = ""
+    best_of: str = ""
+    n: str = ""
+    plus_minus: Literal["sd", "se"] = "sd"
     shared: str = ""
     folds: int = 0
     keep_all: bool = False

@@ -24,7 +24,7 @@ FEWEST_TOGETHER = 4
 """Runs of each method that a correlation takes."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ScoresAnswer(Answer):
     """The answer to a question about a table of scores that nobody planned.
 

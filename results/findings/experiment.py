@@ -30,7 +30,7 @@ from results.store.experiment_results import MeasuredExperiment
 from results.wording import counted, few, joined, listed, percent, span, verb
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ExperimentAnswer(Answer):
     """The answer to what an experiment asks.
 

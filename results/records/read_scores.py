@@ -9,7 +9,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -57,8 +57,8 @@ from results.records.scores_table import (
     COLUMNS,
     EACH_ROW,
     PLACES,
-    Asked,
-    OpenQuestions,
+    AskedError,
+    OpenQuestionsError,
     Reading,
     ReadScores,
     Repeats,
@@ -86,7 +86,7 @@ def read_scores(table: pd.DataFrame, reading: Reading | None = None) -> ReadScor
     """Read a table of scores. The index has the numbers of its rows for messages.
 
     Raises:
-        OpenQuestions: Something is not sure; it has all that is, and the reading that is most likely.
+        OpenQuestionsError: Something is not sure; it has all that is, and the reading that is most likely.
         ScoresError: A column is missing, or a row cannot be used.
     """
     reading, table = reading or Reading(), tidy(table)
@@ -103,18 +103,18 @@ def read_scores(table: pd.DataFrame, reading: Reading | None = None) -> ReadScor
     for _ in range(_MOST_QUESTIONS):
         try:
             found = _Reader(table, reading).read()
-        except Asked as one:
+        except AskedError as one:
             questions += [] if one.sure else [(str(one), one.taken)]
             reading = one.guess
         except ScoresError as error:
             if not questions:
                 raise
-            raise OpenQuestions([*questions, (str(error), "")], reading, None) from error
+            raise OpenQuestionsError([*questions, (str(error), "")], reading, None) from error
         else:
             if questions:
-                raise OpenQuestions(questions, reading, found)
+                raise OpenQuestionsError(questions, reading, found)
             return found
-    raise OpenQuestions(questions, reading, None)
+    raise OpenQuestionsError(questions, reading, None)
 
 
 class _Reader:
@@ -230,8 +230,8 @@ class _Reader:
             **{"fold": self.fold, "run": runs, "score": self.score, "deviation": self.spread, "n": self.number},
         }
 
-    def _asks(self, text: str, **likely: object) -> Asked:
-        return Asked(text, self.reading, **likely)
+    def _asks(self, text: str, **likely: Any) -> AskedError:
+        return AskedError(text, self.reading, **likely)
 
     # Rows that are left out
 
@@ -394,12 +394,12 @@ class _Reader:
         """Turn columns of numbers (or of `71.5 ± 0.4`) into rows: each is a method, or a dataset."""
         names = self._methods_in_columns()
         table, option = self.table, f"--{role} {COLUMNS}"
-        if wrong := next((n for n in table.columns if role == "method" and n.casefold() in _ROWS_ARE_METHODS), ""):
-            if wrong != self.dataset and not is_number(table[wrong]):
-                raise ScoresError(
-                    f"{option}: the rows are methods, by the column {wrong!r}; turn the table around, so that each "
-                    f"column of numbers is a method: in pandas, table.set_index({wrong!r}).T.rename_axis('seed')"
-                )
+        named = [name for name in table.columns if name.casefold() in _ROWS_ARE_METHODS and name != self.dataset]
+        if role == "method" and (wrong := next((name for name in named if not is_number(table[name])), "")):
+            raise ScoresError(
+                f"{option}: the rows are methods, by the column {wrong!r}; turn the table around, so that each "
+                f"column of numbers is a method: in pandas, table.set_index({wrong!r}).T.rename_axis('seed')"
+            )
         others = [name for name in self._numbers_in_columns() if name not in names]
         others = [name for name in others if not is_setting(name) or table[name].nunique() == 1]
         for name in set(table.columns) - {*names, *others, *self._claimed, ROW}:
@@ -454,7 +454,7 @@ class _Reader:
     # What the rows repeat
 
     def _find_repeats(self) -> None:
-        """Find what tells repeats apart: folds, shared blocks, searches and runs. Folds stay folds whatever names them."""
+        """Find what tells repeats apart: folds, blocks, searches and runs. Folds stay folds whatever names them."""
         asked = self.reading
         self.search = self._search()
         self.block = self._named(asked.paired) if asked.paired else self._likely_block()
@@ -541,8 +541,8 @@ class _Reader:
         keys = pd.concat(self._keys(self.method, one, other), axis=1, keys=["method", "one", "other"]).drop_duplicates()
         if min(keys.groupby(["method", by]).size().max() for by in ("one", "other")) > 1:
             raise self._asks(
-                f"{one} and {other} both tell rows of a method apart; say which numbers independent runs (--run {one} or "
-                f"--run {other}) and what the other is (--search, --paired, or --where "
+                f"{one} and {other} both tell rows of a method apart; say which numbers independent runs (--run {one} "
+                f"or --run {other}) and what the other is (--search, --paired, or --where "
                 f"{other}={self.table[other].iloc[0]})",
                 run=other,
                 search=one,
@@ -591,10 +591,8 @@ class _Reader:
         if one := [name for name in PREFERRED if name in likely] or (list(likely) if len(likely) == 1 else []):
             return one[0]
         named = [name for name in likely if is_score(name)]
-        for part in ({"test", "testing", "eval", "evaluation"}, {"val", "valid", "validation", "dev"}):
-            if of_part := [name for name in named if {*words_of(name)} & part]:
-                return of_part[0]
-        if kept := [name for name in named if not {*words_of(name)} & PARTS_OF_DATA] or named:
+        tested = [name for name in named if {*words_of(name)} & {"test", "testing", "eval", "evaluation"}]
+        if kept := tested or [name for name in named if not {*words_of(name)} & PARTS_OF_DATA] or named:
             return kept[0]
         raise self._asks(
             f"several columns could be the score; name one with --score: {some(list(likely))}", score=likely[0]
@@ -632,8 +630,8 @@ class _Reader:
         said = said or ("folds" if "fold" in named else "")
         if not said and len(counts) == 1 and counts <= {5.0, 10.0}:
             raise self._asks(
-                f"all means have {self.number} = {min(counts):g}: --n runs if these are runs, --n folds if they are folds "
-                "of a cross-validation, which share training data",
+                f"all means have {self.number} = {min(counts):g}: --n runs if these are runs, --n folds if they are "
+                "folds of a cross-validation, which share training data",
                 n="folds",
             )
         if said.startswith("fold") and len(counts) == 1:
@@ -995,7 +993,7 @@ class _Reader:
         return lower
 
     def _scaled(self, long: pd.DataFrame, *, lower: bool) -> tuple[pd.DataFrame, ScoreScale]:
-        """The rows with a score, percentages as fractions of 1, and the scale of the asked score; others can be left."""
+        """The rows with a score, percentages as fractions of 1, and the scale of the asked score."""
         parts, of_asked = [], None
         for name, own in long.groupby("name", sort=False):
             own = own[own["value"].notna()]
@@ -1021,7 +1019,8 @@ class _Reader:
         name, values = self.score, own["value"]
         declared = next((one for one in get_args(ScoreScale) if one == self._declared(SCALE)), None)
         given = self.reading.scale or declared
-        if bad := next((row for row in own.itertuples() if np.isinf(row.value)), None):
+        if len(bad_rows := own[np.isinf(values)]):
+            bad = bad_rows.iloc[0]
             raise ScoresError(
                 f"row {bad.row}: {bad.value} in {name!r} is no score; write the number, or leave it empty"
             )
@@ -1057,7 +1056,7 @@ class _Reader:
         outside = own[~own["value"].between(0, high)]
         if given == "points" or outside.empty:
             return given or "points"
-        named, several = words_of(self.score), len(outside) > 1 or len(own) < _FEW
+        named, several = words_of(self.score), len(outside) > 1
         beyond = (own["value"] < 0).any() or (own["value"] > high).mean() > 0.5
         if given is None and not is_bounded(self.score) and ({*named} & _UNBOUNDED or beyond):
             return "points"
@@ -1091,7 +1090,6 @@ _REPEAT_IN_NAME = re.compile(r"(seed|run|rep|fold|split|trial)[ _-]?(\d+)([ _.-]
 _DATE = r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}"
 _OF_SUITE = ("precision_at_1", "r_precision", "map_at_r")
 _JUST_ABOVE = 2.0
-_FEW = 8
 _UNBOUNDED = {
     *("reward", "return", "elo", "psnr", "mcc", "kappa", "rsq", "corr", "pearson", "spearman", "hypervolume", "hv"),
     *("ari",),

@@ -77,7 +77,7 @@ class Reading:
         return words
 
 
-class Asked(ScoresError):
+class AskedError(ScoresError):
     """Something about a table is not said. `guess` is the reading with what it most likely is, or `sure` is."""
 
     def __init__(self, text: str, reading: Reading, *, sure: bool = False, **likely: Any) -> None:
@@ -88,7 +88,7 @@ class Asked(ScoresError):
         self.taken = shlex.join(Reading(**new).options())
 
 
-class OpenQuestions(ScoresError):
+class OpenQuestionsError(ScoresError):
     """All that is not sure about a table.
 
     Attributes:

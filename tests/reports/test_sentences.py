@@ -79,7 +79,7 @@ def adjusted(p_values, text):
     else:
         result = np.empty(len(p_values))
         result[order] = np.maximum.accumulate(np.minimum(factors * np.asarray(p_values)[order], 1))
-    above, below = map(int, re.search(r'divided by (\d)/(\d), the share of the level for "better"', text).groups())
+    above, below = map(int, re.search(r'for the (\d)/(\d) of the level that "better" has', text).groups())
     return np.minimum(np.minimum(result, 1) * below / above, 1)
 
 
@@ -124,7 +124,7 @@ def test_interval_and_p_value_follow_from_the_words(values, column, compare, pai
 def test_a_claim_of_equality_names_its_two_tests_and_its_share():
     equal = {"A": (70.0, 70.1, 69.9, 70.0), "B": (70.0, 70.1, 70.0, 69.9)}
     text, steps = sentences(answer(table(equal), Question()))
-    assert 'P values are of two one-sided tests, divided by 1/4, the share of the level for "equal"' in steps
+    assert 'P values are of two one-sided tests, adjusted for the 1/4 of the level that "equal" has' in steps
     _, (low, high, p) = said_of(equal, text.replace("p < 0.001", "p = 0"))
     error = errors_of_means(equal, steps)("A", "B")
     assert p == pytest.approx(4 * stats.t.sf(0.5 / error, 6), abs=0.0006)
@@ -134,7 +134,7 @@ def test_a_claim_of_equality_names_its_two_tests_and_its_share():
 
 def test_a_test_without_these_steps_does_not_name_them():
     frame = pd.DataFrame([("A", 71.0, 0.8, 5), ("B", 73.0, 1.1, 5)], columns=["method", "mean", "std", "n"])
-    text, steps = sentences(answer(frame, Question()))
+    text, steps = sentences(answer(frame, Question(n="runs")))
     error = ((0.8**2 + 1.1**2) / 5) ** 0.5
     assert "1/(S − 1)²" not in steps
     degrees = float(re.search(rf"Welch's t test from means and deviations with {NUMBER} degrees", text)[1])

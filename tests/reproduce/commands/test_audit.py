@@ -178,7 +178,7 @@ def test_every_dataset_has_a_page_of_its_own_within_the_folder(say, tmp_path, na
     (tmp_path / "t.csv").write_text("\n".join(["method,dataset,seed,accuracy", *rows]))
     written = say("audit", "t.csv", "--to", "out").done()
     pages = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("index.html")}
-    assert len(pages) == 3
+    assert len(pages) == 4
     assert {line for line in written.out.splitlines() if line.endswith("index.html")} == pages
     assert all(page.startswith("out/") for page in pages)
 
@@ -241,7 +241,8 @@ def test_sentences_are_printed_for_a_paper(say):
     assert text == (
         "150 epochs and 100 epochs are not shown to differ in accuracy: the difference is 3.12 points (82.38 against "
         "79.26 %; 95 % interval −2.30 to 8.54; p = 0.295, adjusted; n = 5 runs each; t test with 8 degrees of "
-        'freedom).\nP values are divided by 3/4, the share of the level for "better". '
+        "freedom; Welch's t test of this pair alone: p = 0.168).\n"
+        'P values are adjusted for the 3/4 of the level that "better" has. '
         "A method's variance is the larger of its own and that pooled over methods, times 1 + 1/(S − 1)² for S runs.\n"
     )
     latex = say("audit", str(TABLE), "--what", "sentences", "--format", "latex").done().out
@@ -278,7 +279,10 @@ def test_several_datasets_get_an_answer_each_and_a_board(say, tmp_path):
     assert "2 methods on 2 datasets: cub, cars" in answer.out
     assert "Which differences hold on all datasets?" in answer.out
     written = say("audit", "both.csv", "--to", "out")
-    assert written.out.splitlines()[1:] == ["out/cub/index.html", "out/cars/index.html", "out/board/index.html"]
+    pages = [f"out/{name}index.html" for name in ("cub/", "cars/", "board/", "")]
+    assert written.out.splitlines()[1:] == pages
+    index = (tmp_path / "out" / "index.html").read_text()
+    assert '<a href="cub/index.html">cub</a>: A beats B by 20.0' in index
     page = (tmp_path / "out" / "cub" / "index.html").read_text()
     assert "A beats B by 20.0" in page
     assert "Protocol and settings" not in page

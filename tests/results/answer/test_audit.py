@@ -292,7 +292,7 @@ def test_of_several_columns_of_numbers_one_is_named_and_the_others_are_not_read(
     assert found.read.endswith("Not read: loss, epoch, commit, note.")
     known = audit(logged.assign(map_at_r=logged["P@1"], precision_at_1="50"))
     assert "; score map_at_r, " in known.read
-    assert "Compared in map_at_r; --score names another (precision_at_1)." in known.read
+    assert "Compared in map_at_r; --score names another (precision_at_1, P@1, loss)." in known.read
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,11 @@ from reports.tables.formats import to_latex
 from reports.tables.result_table import table_of
 from results.answer import Question, answer
 from results.answer.audit import audit
+from results.answer.compare import plain_test
 from results.answer.planning import more_for, seen_with
 from results.answer.signed_ranks import signed_rank
 from results.answer.table_caveats import shared_part
-from results.records.scores_table import Reading, ScoresError
+from results.records.scores_table import OpenQuestionsError, Reading, ScoresError
 from tests.support import repeats, typical_search
 
 TABLES = Path(__file__).parents[2] / "support" / "audit_tables"
@@ -274,8 +275,7 @@ def test_names_that_only_look_different_are_one_or_refused():
 def test_columns_of_words_that_trackers_use_are_explained_too():
     table = pd.concat([kept("value_only.csv").assign(state=state) for state in ("Ohio", "Utah")], ignore_index=True)
     table["value"] = table["value"].astype(float).add(pd.Series([0] * 6 + [1, 2, 3] * 2))
-    with pytest.raises(ScoresError, match="state varies within A"):
-        audit(table)
+    assert list(audit(table).answers) == ["Ohio", "Utah"], "all methods share its values: each has an answer"
     words = kept("value_only.csv").assign(scale=["x", "x", "x", "y", "y", "y"], lower_is_better="hardly")
     assert one(words).claims, "what is asked is taken from options, and from our own records"
 
@@ -548,8 +548,8 @@ def test_a_sentence_for_a_paper_has_all_that_a_reader_needs():
     found = one(kept("value_only.csv"))
     assert sentences(found) == [
         "B is better than A in value by 1.97 points (73.80 against 71.83 %; 95 % interval 1.20 to 2.74; p = 0.003, "
-        "adjusted; n = 3 runs each; t test with 4 degrees of freedom).",
-        'P values are divided by 3/4, the share of the level for "better". '
+        "adjusted; n = 3 runs each; t test with 4 degrees of freedom; Welch's t test of this pair alone: p = 0.001).",
+        'P values are adjusted for the 3/4 of the level that "better" has. '
         "A method's variance is the larger of its own and that pooled over methods, times 1 + 1/(S − 1)² for S runs.",
     ]
     latex, _ = sentences(one(kept("cv10x10.csv").query("method in ['LDA', 'GaussianNB']")), latex=True)
@@ -581,3 +581,110 @@ def test_numbers_near_zero_are_powers_in_latex_and_have_no_fixed_digits_in_sente
 def only_answer(found):
     (answered,) = found.answers.values()
     return answered
+
+
+def test_folds_stay_folds_whatever_names_them_and_a_seed_of_each_method_joins_nothing():
+    table = kept("folds_with_seeds.csv")
+    wide = table.astype({"auc": float}).pivot(index="fold", columns="framework", values="auc")
+    difference = wide["F1"] - wide["F0"]
+    error = np.sqrt(difference.var(ddof=1) * (1 / 10 + 1 / 9))
+    for reading in (Reading(score="auc"), Reading(score="auc", paired="fold"), Reading(score="auc", run="fold")):
+        found = one(table, reading)
+        assert (found.question.unit, found.question.folds, found.claims) == ("fold", 10, set())
+        assert found.pairs[0].p == pytest.approx(2 * stats.t.sf(difference.mean() / error, 9))
+    assert plain_test(found.question, found.pairs[0]) == (
+        "paired t test",
+        pytest.approx(stats.ttest_rel(wide["F1"], wide["F0"]).pvalue),
+    )
+
+
+def test_what_follows_from_the_fold_is_explained_and_what_all_methods_share_has_answers_of_its_own():
+    found = audit(kept("folds_with_sizes.csv"))
+    assert list(found.answers) == ["s0", "s1"]
+    assert found.table.unread["n_train"] == "follows from fold"
+    (pair,) = found.answers["s1"].pairs
+    assert (round(100 * pair.difference, 1), round(100 * pair.half_width, 1)) == (0.4, 10.1)
+    assert not found.answers["s1"].claims
+
+
+def test_it_is_asked_whether_five_means_are_over_folds_whose_deviations_are_none_of_runs():
+    table = kept("means_over_folds.csv")
+    with pytest.raises(OpenQuestionsError, match="all means have n = 5: --n runs if these are runs") as caught:
+        audit(table)
+    assert caught.value.guess.options() == ["--n", "folds"]
+    folds, runs = one(table, Reading(n="folds")), one(table, Reading(n="runs"))
+    assert (len(folds.claims), len(runs.claims)) == (0, 2)
+    for of_folds, of_runs in zip(folds.pairs, runs.pairs, strict=True):
+        assert of_folds.half_width == pytest.approx(of_runs.half_width * np.sqrt(2.25))
+    assert [0.75 * pair.p_better for pair in folds.shown_pairs][:2] == pytest.approx([0.060, 0.069], abs=1e-3)
+    assert one(table.drop(columns="n"), Reading(n="5-folds")).pairs == folds.pairs
+    with pytest.raises(ScoresError, match="--n N: write the number of runs behind each mean in place of N"):
+        audit(table.drop(columns="n"), Reading(n="N"))
+
+
+def test_scores_are_no_methods_and_sums_of_others_are_left_out():
+    for reading in (Reading(), Reading(method="columns")):
+        with pytest.raises(ScoresError) as caught:
+            audit(kept("metrics_only.csv"), reading)
+        assert "--wide" not in str(caught.value)
+    found = audit(kept("wide_with_average.csv"))
+    assert list(found.answers["Scores"].values) == ["A", "B"]
+    assert found.table.unread == {"Average": "no method"}
+
+
+def test_a_method_in_several_columns_is_asked_about_and_answered():
+    table = kept("method_in_columns.csv")
+    with pytest.raises(OpenQuestionsError) as caught:
+        audit(table)
+    assert caught.value.guess.options() == ["--method", "strategy+beta+detach_target"]
+    assert len(caught.value.questions) == 1
+    found = audit(table, Reading(method="beta+strategy+detach_target", score="test_acc"))
+    assert list(found.answers) == ["cifar100", "mnist", "ag_news", "dbpedia_14"]
+    assert "beta=0.4 output detach_target=False" in found.answers["cifar100"].values
+
+
+@pytest.mark.parametrize(
+    ("name", "reading"),
+    [("one_row.csv", Reading()), ("tracker_without_method.csv", Reading(method="run_id", score="metric_f1"))],
+)
+def test_one_score_is_nothing_to_compare(name, reading):
+    with pytest.raises(ScoresError, match=r"nothing to compare: .* has the only score in"):
+        audit(kept(name), reading)
+
+
+def test_all_questions_are_asked_at_once_and_the_most_likely_answers_give_an_answer():
+    rows = [(m, lr, s, 1 + at + s / 50 + lr) for at, m in enumerate("AB") for lr in (0.1, 0.2) for s in range(3)]
+    table = pd.DataFrame(rows, columns=["net", "lr", "seed", "error_reduction"])
+    with pytest.raises(OpenQuestionsError) as caught:
+        audit(table)
+    assert [taken for _, taken in caught.value.questions] == ["--method net+lr", "--lower-is-better"]
+    assert list(one(table, caught.value.guess).values) == ["A lr=0.1", "A lr=0.2", "B lr=0.1", "B lr=0.2"]
+
+
+def test_a_score_that_passes_1_by_a_little_is_no_percentage_and_equal_scores_are_not_rounded():
+    rows = [(m, s, 0.98 + 0.02 * (m == "B") + s / 250) for m in "AB" for s in range(4)]
+    volumes = one(pd.DataFrame(rows, columns=["method", "seed", "hypervolume"]))
+    assert volumes.question.scale == "points"
+    equal = one(pd.DataFrame([(m, s, 70.0) for m in "AB" for s in range(4)], columns=["method", "seed", "acc"]))
+    assert not any("rounded" in text for text in texts(equal))
+
+
+def test_methods_in_columns_that_begin_with_one_score_are_compared_in_it():
+    rows = [(fold, 2 + fold / 7, 3 + fold / 9, 1.5, 0.01) for fold in range(5)]
+    table = pd.DataFrame(rows, columns=["fold", "loss_mlp", "loss_tree", "delta_loss", "test_pval"])
+    found = audit(table)
+    (own,) = found.answers.values()
+    assert (list(own.values), own.question.score, own.question.lower_is_better) == (
+        ["loss_mlp", "loss_tree"],
+        "loss",
+        True,
+    )
+
+
+def test_a_question_of_python_has_the_options_of_the_command_and_its_answer_a_line():
+    found = answer(kept("paired.csv"), Question(paired="seed"))
+    assert repr(found).startswith("<accuracy: ours − baseline: 1.3 ± ")
+    assert found.to_frame()["verdict"].tolist() == ["ours better"]
+    assert found.to_frame()["difference"].tolist() == pytest.approx([100 * abs(found.pairs[0].difference)])
+    with pytest.raises(OpenQuestionsError):
+        answer(kept("means_over_folds.csv"))
