@@ -81,22 +81,16 @@ def test_the_ranking_has_the_places_that_a_method_can_have_on_each_dataset_and_o
 def test_the_kept_board_says_what_holds_on_both_and_which_search_is_set_aside():
     board = kept_board()
     assert headline(board) == (
-        "Proxy-Anchor has the best mean rank (1.5); on glyphs 6 of 14 methods can be the best; on handwriting 12 of "
-        "14 methods can be the best."
+        "Proxy-Anchor has the best mean rank (1.5); on glyphs any of the 14 methods can be the best; on handwriting "
+        "any of the 14 methods can be the best."
     )
-    assert {cell.value for cell in ranking_table(board).column("rank on all")} == {
-        "1 to 12",
-        "1 to 13",
-        "1 to 14",
-        "3 to 14",
-        "4 to 14",
-    }
+    assert {cell.value for cell in ranking_table(board).column("rank on all")} == {"1 to 14"}, "all after 400 steps"
     decided = pairs_table(board, decided=True)
     assert decided.notes == (
-        "Of 91 pairs: 44 hint: same on both and 47 cannot tell. 8 survive a correction over all 91.",
+        "Of 91 pairs: 91 cannot tell. None survive a correction over all 91.",
         "On handwriting, 1 of 3 searches of Contrastive found no good setting (14.1) and is set aside.",
     )
-    assert len(decided.rows) == 44
+    assert decided.rows == ()
 
 
 def test_two_datasets_have_no_mean():

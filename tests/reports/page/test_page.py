@@ -302,10 +302,10 @@ def test_the_paragraph_names_network_racing_runs_and_cut_off_trainings():
         "We tested 3 methods (Untrained trunk, Triplet, Proxy-Anchor) on glyphs with the protocol of A Metric Learning "
         "Reality Check (Musgrave et al., 2020), "
         f"using metric-learning-reproductions at commit {kept.records[0].provenance.commit}. The network is "
-        "small_conv, trained from a random start, with embeddings of 128 dimensions. Hyperparameters were searched 4 ",
-        "with 10 trials of each method on validation classes, and each setting found was trained once more with a new "
+        "small_conv, trained from a random start, with embeddings of 128 dimensions. Hyperparameters were searched 3 ",
+        "with 8 trials of each method on validation classes, and each setting found was trained once more with a new "
         "seed. A trial that was clearly behind the best one on the same folds got no more folds. A run has 4 models, "
-        "each trained for at most 4 epochs. All 32 trainings were cut off there while their validation score still ",
+        "each trained for at most 48 epochs (trials for at most 4).",
         "Joined models (512-dim) and single ones (128-dim, as fit writes) have the same verdicts; as single ",
         "difference ± over classes verdict",
     ):
