@@ -167,6 +167,7 @@ def _early_scores(
     """Score the best models up to the early epoch of their trainings; None where these have none."""
     if (steps := job.early_steps) is None:
         return None
+    early_weights = early_weights or [None] * len(weights)
     models = [own if early is None else early for own, early in zip(weights, early_weights, strict=True)]
     embedded, labels = embed_test(job.specs, models, data, device), torch.from_numpy(data.images.labels)
     folds = [query_scores(rows, labels, data.is_query).mean() for rows in embedded.by_model]

@@ -109,8 +109,8 @@ def test_a_session_has_the_experiments_setup(where):
     assert kept["experiment"] == opened.experiment.without_folder()
     assert "untrained" not in kept["ranges"]
     assert kept["ranges"]["contrastive"] == {
-        "loss.pos_margin": {"scale": "linear", "low": -0.2, "high": 2.0},
-        "loss.neg_margin": {"scale": "linear", "low": -0.2, "high": 2.0},
+        "loss.pos_margin": {"scale": "linear", "low": -0.2, "high": 2.0, "least": -0.2, "most": 2.0},
+        "loss.neg_margin": {"scale": "linear", "low": -0.2, "high": 2.0, "least": -0.2, "most": 2.0},
     }
     nothing_searched = open_session("quickstart", quickstart(search__trials=0), where, None).plan
     assert nothing_searched.model_dump()["ranges"] == {}
