@@ -84,7 +84,7 @@ def test_a_run_that_stops_in_a_round_goes_on_where_it_stopped(tmp_path, widened)
 
         return surface
 
-    for trainings in (60, 150):
+    for trainings in (60, 40):
         with pytest.raises(KeyboardInterrupt):
             run_surface(tmp_path, surface_file(SEARCH), stopped_after(trainings))
     finished, last = run_surface(tmp_path, surface_file(SEARCH), peaked_at(3.0))

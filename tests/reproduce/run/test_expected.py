@@ -85,7 +85,7 @@ def test_many_searches_fill_all_workers(tmp_path):
 def test_short_trainings_take_the_start_of_processes_and_what_is_no_step(tmp_path):
     """44 trainings of two steps took 41 s on a busy machine of two cores; their steps alone take less than one."""
     few = {"methods": ["triplet"], "training.max_epochs": 1, "training.iterations_per_epoch": 2}
-    experiment = load_experiment("quickstart", few)
+    experiment = load_experiment("quickstart", {**few, "reproduction_epochs": None})
     session = open_session("q", experiment, storage_paths(str(tmp_path / "none.sqlite")), outline=True)
     rows = with_rates(rows_left(session.studies(), session.protocol, None, session.fingerprint), 2, rate_of_records())
     training = rows["triplet"].left("search").seconds
