@@ -210,7 +210,7 @@ def _of_contrast(one: ContrastAnswer) -> str:
     if one.untested or one.p_better is None:
         return one.untested or ""
     says = "shown" if one.shown else f"cannot tell; {100 * (one.smallest or 0):.1f} would have shown"
-    says = f"shown {one.limit}" if one.ahead else says
+    says = f"shown {one.extent}" if one.ahead else says
     return f"{cell_text(Cell(one.difference, one.half_width, form=POINTS))} ({says})"
 
 

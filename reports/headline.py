@@ -126,7 +126,7 @@ def _short(pair: Pair, found: Answer, *, again: bool = False) -> str:
     if pair.better and pair.worse:
         return f"{found.titles[pair.better]} beats {found.titles[pair.worse]}"
     if pair.ahead:
-        return f"{found.titles[pair.ahead]} is ahead {pair.limit}"
+        return f"{found.titles[pair.ahead]} is ahead {pair.extent}"
     names = "they" if again else f"{found.titles[pair.a]} and {found.titles[pair.b]}"
     return f"{names} are equal" if pair.size == "within" else f"{names} cannot be told apart"
 
@@ -161,7 +161,7 @@ def _line(pair: Pair, found: Answer) -> str:
         return f"{titles[pair.better]} beats {titles[pair.worse]} by {by}"
     if pair.ahead:
         ahead = pair if pair.ahead == pair.a else pair.turned()
-        return f"{titles[ahead.a]} is {_points(ahead, found)}{classes} above {titles[ahead.b]} {pair.limit}"
+        return f"{titles[ahead.a]} is {_points(ahead, found)}{classes} above {titles[ahead.b]} {pair.extent}"
     if pair.size == "within":
         margin = margin_in_words(found.question)
         return f"{titles[pair.a]} and {titles[pair.b]} are equal within {margin}{found.mark_words(pair)}"
@@ -208,7 +208,7 @@ def _only_so_far(found: Answer) -> Iterator[str]:
     if len(pairs) <= NAMED:
         yield f"No verdict about methods, but: {'; '.join(_line(pair, found) for pair in pairs)}."
         return
-    limits = listed(list(dict.fromkeys(limit for pair in pairs for limit in pair.limit.split(", "))))
+    limits = listed(list(dict.fromkeys(limit for pair in pairs for limit in pair.extent.split(", "))))
     if found.claims:
         yield f"Only {limits}: {counted(len(pairs), 'further pair')}."
     else:

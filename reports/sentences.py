@@ -57,7 +57,7 @@ def sentence(found: Answer, pair: Pair) -> str:
     if pair.better:
         sentence = f"{a} is better than {b} in {score} by {size}"
     elif pair.ahead:
-        sentence = f"{a} is {size} above {b} in {score} {pair.limit}, which is no verdict about the methods"
+        sentence = f"{a} is {size} above {b} in {score} {pair.extent}, which is no verdict about the methods"
     elif pair.size == "within":
         sentence = f"{a} and {b} are equal in {score} within {margin_in_words(question)}: they differ by {size}"
     else:

@@ -18,7 +18,7 @@ from results.wording import counted, counted_span, joined, plural, score_form
 
 _OF_TEST = (
     *("degrees", "p", "p_better", "p_beyond", "p_equal", "smallest", "break_even", "direction", "size", "untested"),
-    *("may_not_recur", "ahead", "limit"),
+    *("may_not_recur", "ahead", "extent"),
 )
 _HEADER = (
     *("a", "b", "metric", "variant", "unit", "difference", "low", "high", "difference_of_all", "over_classes"),

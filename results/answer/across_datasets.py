@@ -109,7 +109,7 @@ def side_of(pair: Pair) -> int:
     It is 0 too where the method that is behind was held up.
     """
     within = pair.half_width is None or abs(pair.difference) <= pair.half_width
-    unclear = within or pair.means_disagree or bool(pair.limit)
+    unclear = within or pair.means_disagree or bool(pair.extent)
     return 0 if unclear else int(np.sign(pair.difference))
 
 

@@ -198,7 +198,7 @@ class Answer:
 
     def ahead_words(self, pair: Pair) -> str:
         """Write which method of such a pair is ahead, and how far that goes: `A better after 400 steps`."""
-        return f"{self.titles[pair.ahead or '']} better {pair.limit}"
+        return f"{self.titles[pair.ahead or '']} better {pair.extent}"
 
     def with_failed_words(self, pair: Pair) -> str:
         """Write the difference that counts failures too, such as `with failed runs -26.1`."""
@@ -255,7 +255,7 @@ class Answer:
         `difference_of_all` counts the searches (or runs) that failed too.
         """
         of_pair = ("a", "b", "difference", "difference_of_all", "better", "half_width", "p", "p_better", "smallest")
-        columns = [*of_pair, "break_even", "size", "untested", "may_not_recur", "ahead", "limit"]
+        columns = [*of_pair, "break_even", "size", "untested", "may_not_recur", "ahead", "extent"]
         rows = [[getattr(pair, name) for name in columns] for pair in self.shown_pairs]
         return pd.DataFrame(rows, columns=columns)
 

@@ -28,7 +28,7 @@ class ContrastAnswer:
         smallest: Smallest true difference that would be shown with a probability of 80 %.
         difference_of_all: The same difference of all values, also of those that failed.
         shown: Whether the difference is claimed.
-        limit: How far it goes, such as `after 400 steps`, where a method of the group that is behind was held up.
+        extent: How far it goes, such as `after 400 steps`, where a method of the group that is behind was held up.
             Then it is not claimed.
         ahead: Whether it would be claimed without that.
     """
@@ -42,7 +42,7 @@ class ContrastAnswer:
     smallest: float | None = None
     difference_of_all: float | None = None
     shown: bool = False
-    limit: str = ""
+    extent: str = ""
     ahead: bool = False
 
     @property
@@ -94,10 +94,10 @@ def contrasts_of(found: Answer, asked: Sequence[Contrast]) -> tuple[ContrastAnsw
 
 def _limited(one: ContrastAnswer, found: Answer) -> ContrastAnswer:
     behind = one.asked.b if (one.difference or 0.0) > 0 else one.asked.a
-    limits = dict.fromkeys(limit for key in behind if (limit := found.values[key].planned.limit))
+    limits = dict.fromkeys(limit for key in behind if (limit := found.values[key].planned.extent))
     if not limits:
         return one
-    return replace(one, limit=max(limits, key=len), shown=False, ahead=one.shown)
+    return replace(one, extent=max(limits, key=len), shown=False, ahead=one.shown)
 
 
 def differences_of(errors: MeanErrors, weights: Numbers) -> PairDifferences:

@@ -64,7 +64,7 @@ class Planned:
     older: bool = False
 
     @property
-    def limit(self) -> str:
+    def extent(self) -> str:
         """What held it up, so that it may be better than it looks: `after 400 steps, within the searched ranges`."""
         return ", ".join(filter(None, (self.cut_off, "within the searched ranges" if self.open_ends else "")))
 

@@ -87,7 +87,7 @@ class Pair:
         direction: Which method is better, as far as the data can tell.
         size: Whether the difference is beyond the margin or within it, as far as they can tell.
         may_not_recur: Whether its claim leans on few searches that happened to agree (`compare.with_marks`).
-        ahead: Name of the method that is better as far as the `limit` of the other one goes, which is no verdict about
+        ahead: Name of the method that is better as far as the `extent` goes, which is no verdict about
             methods (`limited`).
     """
 
@@ -138,18 +138,18 @@ class Pair:
         return replace(self, direction="cannot tell", size="cannot tell", break_even=break_even, **none)
 
     @property
-    def limit(self) -> str:
+    def extent(self) -> str:
         """What held up the method that is behind, such as `after 400 steps`; empty for nothing."""
-        return (self.of_b if self.difference > 0 else self.of_a).planned.limit
+        return (self.of_b if self.difference > 0 else self.of_a).planned.extent
 
     def limited(self) -> "Pair":
         """Return the pair without a verdict if the method that is behind was held up: it may be no worse.
 
         What held up the better one does not matter. Two are called equal only if neither was held up.
         """
-        if self.better and self.limit:
+        if self.better and self.extent:
             return replace(self, direction="cannot tell", size="cannot tell", ahead=self.better)
-        if self.size == "within" and (self.of_a.planned.limit or self.of_b.planned.limit):
+        if self.size == "within" and (self.of_a.planned.extent or self.of_b.planned.extent):
             return replace(self, size="cannot tell")
         return self
 

@@ -273,7 +273,7 @@ def contrast_findings(found: Answer, contrasts: Sequence[ContrastAnswer]) -> Ite
         if one.difference is None or one.smallest is None or one.p_better is None:
             yield Finding("limit", f"Contrast, {one.asked.title}: no answer, because {one.untested}.", "comparison")
             continue
-        verdict = "shown" if one.shown else f"shown {one.limit}" if one.ahead else "cannot tell"
+        verdict = "shown" if one.shown else f"shown {one.extent}" if one.ahead else "cannot tell"
         seen = "no difference" if one.smallest >= found.question.largest else percent(one.smallest)
         corrected = f", corrected for {len(contrasts)} contrasts" if len(contrasts) > 1 else ""
         text = f"Contrast, {one.asked.title}: {of_a} minus {of_b} is {percent(one.difference, one.half_width, '+.2f')}"

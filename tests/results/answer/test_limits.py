@@ -38,7 +38,7 @@ def test_nothing_is_claimed_against_a_method_that_was_held_up(world):
     found = held_up(world, b=STEPS)
     assert found.claims == {("a", "c"), ("b", "c")}, "what held up the better one does not matter"
     pair = found.pair("a", "b")
-    assert (pair.better, pair.ahead, pair.limit, pair.size) == (None, "a", "after 400 steps", "cannot tell")
+    assert (pair.better, pair.ahead, pair.extent, pair.size) == (None, "a", "after 400 steps", "cannot tell")
     assert found.rank_intervals == {"a": (1, 2), "b": (1, 2), "c": (3, 3)}
     assert found.leading == {"a", "b"}
 
@@ -72,7 +72,7 @@ def test_a_contrast_against_a_group_with_such_a_method_is_not_claimed(world):
     (limited,) = contrasts_of(held_up(world, c=STEPS), asked)
     (winner,) = contrasts_of(held_up(world, a=STEPS), asked)
     assert (free.shown, limited.shown, winner.shown) == (True, False, True)
-    assert (limited.ahead, limited.limit) == (True, "after 400 steps")
+    assert (limited.ahead, limited.extent) == (True, "after 400 steps")
 
 
 @pytest.mark.parametrize("name", sorted(file.name.removesuffix(".json.xz") for file in FOLDER.glob("*.json.xz")))
