@@ -14,7 +14,7 @@ from results.answer.compare import find_pair, plain_test
 from results.answer.pair_tests import power_words
 from results.answer.question import PAIRED, Question
 from results.answer.values import Pair
-from results.wording import counted, counted_span, joined, plural, score_form
+from results.wording import counted, counted_span, joined, listed, plural, score_form
 
 _OF_TEST = (
     *("degrees", "p", "p_better", "p_beyond", "p_equal", "smallest", "break_even", "direction", "size", "untested"),
@@ -200,6 +200,9 @@ def _reading(found: Answer) -> list[str]:
         ]
         if _has_classes(found):
             sentences.append(_OVER_CLASSES)
+    if found.limited:
+        extents = listed(list(dict.fromkeys(pair.extent for pair in found.limited)))
+        sentences.append(f"Ahead: better only {extents}, which is no verdict about methods.")
     if _has_smallest(found):
         sentences.append(_would_have_shown(question))
     if found.tested and _has_break_even(found):
@@ -258,7 +261,7 @@ def _cells(found: Answer, pair: Pair, settings: Pair | None) -> list[Cell]:
     titles = found.titles
     units_a, units_b = pair.of_a.n, pair.of_b.n
     verdict = f"{titles[pair.better]} better" if pair.better else pair.untested or pair.direction
-    verdict = found.ahead_words(pair) if pair.ahead else verdict
+    verdict = f"{titles[pair.ahead]} ahead" if pair.ahead else verdict
     if pair.untested is None and pair.means_disagree:
         verdict += f"; {found.with_failed_words(pair)}"
     count = Cell(units_a, written="" if units_a == units_b else f"{units_a}, {units_b}")
