@@ -25,7 +25,7 @@ METHODS = {
     "ProxyISALoss": {"memory_size": 24, "memory_start_pass": 1, "filter_start_pass": 2},
     "CCPLoss": {"proxies_per_class": 2, "pool_size": 3, "patience": 1},
     "NIRLoss": {"base_loss": "proxy_anchor", "n_blocks": 2, "num_classes": "$num_classes"},
-    "TripletMarginLoss": {},
+    "TripletMarginLoss": {"margin": 0.1},
 }
 
 
