@@ -147,7 +147,8 @@ def rounds_words(session: Session) -> list[str]:
         return []
     more = math.ceil(MORE_TRIALS * search.trials)
     folds = searched[0].setup.folds
-    trials, runs = (ROUNDS * folds * sum(of(study.row) for study in searched) for of in (_trials_of(more), _runs))
+    trials = ROUNDS * folds * more * sum(study.row.searches for study in searched)
+    runs = ROUNDS * folds * sum(study.row.runs for study in searched)
     of_end = search.searches * folds
     expected = round(PRESSED * len(searched)) * of_end
     return [
@@ -156,11 +157,3 @@ def rounds_words(session: Session) -> list[str]:
         f"if values beyond an end are better, all searches go on by {counted(more, 'trial')}, at most twice: at most "
         f"{counted(trials, 'training')} of trials and {runs:,} of new settings",
     ]
-
-
-def _runs(row: PlannedRow) -> int:
-    return row.runs
-
-
-def _trials_of(more: int) -> Callable[[PlannedRow], int]:
-    return lambda row: row.searches * more

@@ -18,7 +18,7 @@ CUT_OFF_SHARE = 1 / 5
 
 def cut_off_words(measured: MeasuredExperiment, method: str) -> str:
     """Say after how long a method's trainings were cut off, as `after 400 steps`; nothing if most ended themselves."""
-    cut, trained = cut_offs(measured).get(method, (0, 0))
+    cut, trained = _cut_off(measured, method) or (0, 0)
     return f"after {length_of(measured.runs[method][0])}" if cut > CUT_OFF_SHARE * trained else ""
 
 
@@ -46,11 +46,11 @@ def cut_offs(measured: MeasuredExperiment) -> dict[str, tuple[int, int]]:
 
     Runs of which neither the trainings nor their count were read are not counted.
     """
-    counts: dict[str, tuple[int, int]] = {}
-    for method in measured.plan.rows:
-        runs = [run for run in measured.runs.get(method, ()) if run.specs[0].method.loss is not None]
-        known = [(cut, len(run.specs)) for run in runs if (cut := measured.cut_off_trainings(run)) is not None]
-        if known:
-            cut, trained = map(sum, zip(*known, strict=True))
-            counts[method] = cut, trained
-    return counts
+    counts = {method: _cut_off(measured, method) for method in measured.plan.rows}
+    return {method: count for method, count in counts.items() if count is not None}
+
+
+def _cut_off(measured: MeasuredExperiment, method: str) -> tuple[int, int] | None:
+    runs = [run for run in measured.runs.get(method, ()) if run.specs[0].method.loss is not None]
+    known = [(cut, len(run.specs)) for run in runs if (cut := measured.cut_off_trainings(run)) is not None]
+    return (sum(cut for cut, _ in known), sum(trained for _, trained in known)) if known else None

@@ -256,7 +256,7 @@ class Plan(Record):
     @property
     def most_trials(self) -> int:
         """The same with the trials that searches got where ends of ranges were probed."""
-        return max(self.trials, *(row.trials for row in self.rows.values()))
+        return max([self.trials, *(row.trials for row in self.rows.values())])
 
     @property
     def reproductions(self) -> int:

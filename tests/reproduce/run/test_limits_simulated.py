@@ -1,6 +1,6 @@
 """How often verdicts are wrong where ranges are too narrow or trainings too short: searches on surfaces of known truth.
 
-The numbers of `docs/comparisons_simulations.md` are printed by `python -m tests.reproduce.run.test_limits_simulated`.
+`python -m tests.reproduce.run.test_limits_simulated` prints the counts of more worlds.
 """
 
 import math
