@@ -2,8 +2,8 @@
 
 A search whose best value lies at an end of its range could have found a better one beyond. So an experiment can probe
 the ends that most searches press (`SearchSettings.probe_ends`). Each search trains its best setting once more with this
-value beyond the end, as long as its tested runs are trained. Where the probes are better than the tested runs, the range
-is widened, and all searches of all methods get more trials. `docs/comparisons.md` has the rule in words.
+value beyond the end, as long as its tested runs are trained. Where the probes are better than the tested runs, the
+range is widened, and all searches of all methods get more trials. `docs/comparisons.md` has the rule in words.
 """
 
 from collections.abc import Mapping, Sequence
