@@ -127,7 +127,8 @@ def evaluate_run(
     concatenated_queries = query_scores(concatenated, labels, data.is_query) if several else queries[0]
     folds = [fold.mean() for fold in queries]
     last_folds = folds if last is embeddings else [query_scores(e, labels, data.is_query).mean() for e in last or ()]
-    early = _early_scores(job, weights, early_weights, data, torch.device(device))
+    whole = mean_scores(folds), concatenated_queries.mean()
+    early = _early_scores(job, whole, weights, early_weights, data, torch.device(device))
     metrics = [_measured(job, e, labels, data) for e in embeddings]
     concatenated_metrics = _measured(job, concatenated, labels, data) if several else metrics[0]
     return RunRecord(
@@ -139,7 +140,7 @@ def evaluate_run(
         study=job.study,
         seed=job.seed,
         fold_scores=tuple(folds),
-        concatenated=concatenated_queries.mean(),
+        concatenated=whole[1],
         dimensions=embeddings[0].shape[1],
         test_classes=len(labels.unique()),
         test_images=len(labels),
@@ -159,15 +160,21 @@ def evaluate_run(
 
 def _early_scores(
     job: EvaluateJob,
+    whole: tuple[Scores, Scores],
     weights: Sequence[dict[str, Tensor]],
     early_weights: Sequence[dict[str, Tensor] | None],
     data: TestData,
     device: torch.device,
 ) -> EarlyScores | None:
-    """Score the best models up to the early epoch of their trainings; None where these have none."""
+    """Score the best models up to the early epoch of their trainings; None where these have none.
+
+    Args:
+        whole: Separated and concatenated scores of the models, which are those of the early ones if all are the same.
+    """
     if (steps := job.early_steps) is None:
         return None
-    early_weights = early_weights or [None] * len(weights)
+    if not any(early_weights):
+        return EarlyScores(steps=steps, separated=whole[0], concatenated=whole[1])
     models = [own if early is None else early for own, early in zip(weights, early_weights, strict=True)]
     embedded, labels = embed_test(job.specs, models, data, device), torch.from_numpy(data.images.labels)
     folds = [query_scores(rows, labels, data.is_query).mean() for rows in embedded.by_model]
