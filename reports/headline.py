@@ -208,7 +208,7 @@ def _only_so_far(found: Answer) -> Iterator[str]:
     if len(pairs) <= NAMED:
         yield f"No verdict about methods, but: {'; '.join(_line(pair, found) for pair in pairs)}."
         return
-    limits = listed(list(dict.fromkeys(limit for pair in pairs for limit in pair.extent.split(", "))))
+    limits = listed(list(dict.fromkeys(extent for pair in pairs for extent in pair.extents)))
     if found.claims:
         yield f"Only {limits}: {counted(len(pairs), 'further pair')}."
     else:

@@ -85,7 +85,7 @@ def audit(
         own = deviation if read.scale == "points" else deviation / 100
         changes["assumed"] = SearchDeviation(own, int(MOST_DEGREES), "", given=True)
     if read.repeats == "dataset":
-        answers[name] = answer_read(read, replace(Question(name), **changes))
+        answers[name] = answer_read(read, replace(Question(title=name), **changes))
         return Audit(name, said_of(read, reading, name, answers), answers, read)
     groups = read.frame.groupby(["experiment", "dataset"], sort=False)
     parts, lacking = _with_reference(
@@ -119,7 +119,7 @@ def _question(frame: pd.DataFrame, read: ReadScores, reading: Reading, title: st
     cells = frame.drop_duplicates("method").set_index("method")
     asked = cells.loc[cells["question"] != "", "question"]
     if asked.empty:
-        return Question(title)
+        return Question(title=title)
     try:
         own = _QUESTION.validate_json(asked.iloc[0])
         methods = {

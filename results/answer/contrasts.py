@@ -94,10 +94,8 @@ def contrasts_of(found: Answer, asked: Sequence[Contrast]) -> tuple[ContrastAnsw
 
 def _limited(one: ContrastAnswer, found: Answer) -> ContrastAnswer:
     behind = one.asked.b if (one.difference or 0.0) > 0 else one.asked.a
-    limits = dict.fromkeys(limit for key in behind if (limit := found.values[key].planned.extent))
-    if not limits:
-        return one
-    return replace(one, extent=max(limits, key=len), shown=False, ahead=one.shown)
+    extents = dict.fromkeys(extent for key in behind for extent in found.values[key].planned.extents)
+    return replace(one, extent=", ".join(extents), shown=False, ahead=one.shown) if extents else one
 
 
 def differences_of(errors: MeanErrors, weights: Numbers) -> PairDifferences:

@@ -10,7 +10,7 @@ from results.answer.deviations import SearchDeviation, nearest_search_deviation
 from results.answer.limits import cut_off_words, open_ends_of
 from results.records.frame import EmbeddingKind
 from results.records.records import RunRecord
-from results.records.scores_table import ScoreScale
+from results.records.scores_table import Reading
 from results.spec.experiment_spec import Experiment, PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.plan import LeftOut
@@ -64,9 +64,9 @@ class Planned:
     older: bool = False
 
     @property
-    def extent(self) -> str:
-        """What held it up, so that it may be better than it looks: `after 400 steps, within the searched ranges`."""
-        return ", ".join(filter(None, (self.cut_off, "within the searched ranges" if self.open_ends else "")))
+    def extents(self) -> list[str]:
+        """What held it up, so that it may be better than it looks: `after 400 steps`, `within the searched ranges`."""
+        return [*filter(None, (self.cut_off, "within the searched ranges" if self.open_ends else ""))]
 
     @property
     def by_search(self) -> bool:
@@ -93,8 +93,8 @@ class Tested(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Question:
-    """What is asked of a frame of scores.
+class Question(Reading):
+    """What is asked of a frame of scores, and of a table how it is read: a frame needs no names of columns.
 
     Attributes:
         title: Heading of tables and pages.
@@ -119,15 +119,12 @@ class Question:
             no percentage. None is told from a table's scores.
         lower_is_better: Whether a lower score is better. None is no, unless the score's name says that it is.
         digits: Digits after the point of a score in sentences. Tables have one more.
-        method: Column of the methods in a table, as in `Reading`; likewise `dataset`, `run`, `search`, `paired`,
-            `where`, `last`, `best_of`, `n` and `plus_minus`. A frame of scores needs none of them.
         shared: What the column of blocks is called.
         folds: Number of folds of a cross-validation.
         keep_all: Whether values that lie far from the others of their method count too.
     """
 
     title: str = ""
-    score: str = ""
     embeddings: str = ""
     unit: Unit = "search"
     compare: str = "all"
@@ -143,19 +140,7 @@ class Question:
     experiment: Experiment | None = None
     least_deviation: float = 0.0
     half_can_fail: bool = False
-    scale: ScoreScale | None = None
-    lower_is_better: bool | None = None
     digits: int = 1
-    method: str = ""
-    dataset: str = ""
-    run: str = ""
-    search: str = ""
-    paired: str = ""
-    where: tuple[tuple[str, str], ...] = ()
-    last: str = ""
-    best_of: str = ""
-    n: str = ""
-    plus_minus: Literal["sd", "se"] = "sd"
     shared: str = ""
     folds: int = 0
     keep_all: bool = False

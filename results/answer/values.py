@@ -138,9 +138,14 @@ class Pair:
         return replace(self, direction="cannot tell", size="cannot tell", break_even=break_even, **none)
 
     @property
+    def extents(self) -> list[str]:
+        """What held up the method that is behind, such as `after 400 steps`."""
+        return (self.of_b if self.difference > 0 else self.of_a).planned.extents
+
+    @property
     def extent(self) -> str:
-        """What held up the method that is behind, such as `after 400 steps`; empty for nothing."""
-        return (self.of_b if self.difference > 0 else self.of_a).planned.extent
+        """The same in one text; empty for nothing."""
+        return ", ".join(self.extents)
 
     def limited(self) -> "Pair":
         """Return the pair without a verdict if the method that is behind was held up: it may be no worse.
@@ -149,7 +154,7 @@ class Pair:
         """
         if self.better and self.extent:
             return replace(self, direction="cannot tell", size="cannot tell", ahead=self.better)
-        if self.size == "within" and (self.of_a.planned.extent or self.of_b.planned.extent):
+        if self.size == "within" and (self.of_a.planned.extents or self.of_b.planned.extents):
             return replace(self, size="cannot tell")
         return self
 
