@@ -107,18 +107,19 @@ def spelling(name: str) -> str:
 
 def words_of(name: str) -> list[str]:
     """Return the words of a name, without numbers: `top1Error` has top and error."""
-    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z][a-z])", "_", name).casefold()
-    return [
-        word
-        for word in re.split(r"[^a-zµ]+", re.sub(r"f1|r2", lambda m: {"f1": "fscore", "r2": "rsq"}[m[0]], name))
-        if word
-    ]
+    named = re.sub(r"f1|r2", lambda m: {"f1": "fscore", "r2": "rsq"}[m[0]], _in_small_letters(name))
+    return list(filter(None, re.split(r"[^a-zµ]+", named)))
+
+
+def _in_small_letters(name: str) -> str:
+    """Write a name in small letters, with `_` where a capital began a word."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z][a-z])", "_", name).casefold()
 
 
 def is_role(name: str, role: str) -> bool:
     """Tell whether the name of a column is one of a role, such as `fold`."""
     names, pattern = ROLES[role]
-    low = re.sub(r"[^a-z0-9]+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z][a-z])", "_", name).casefold()).strip("_")
+    low = re.sub(r"[^a-z0-9]+", "_", _in_small_letters(name)).strip("_")
     return low in names or bool(pattern and re.fullmatch(pattern, low))
 
 
@@ -166,8 +167,8 @@ def is_time(name: str) -> bool:
 
 def is_summary(name: str, *, of_columns: bool = True) -> bool:
     """Tell whether a name sums others up: Average, Rank; in the head of a column or of a dataset also Mean, Min."""
-    words = {*words_of(name)} - {"the", *_SCORES}
     every = {*words_of(name)}
+    words = every - {"the", *_SCORES}
     known = _SUMMARIES | (_STATISTICS if of_columns else set())
     return (bool(every & known) and words <= known) or (of_columns and every in ({"score"}, {"scores"}))
 
@@ -229,12 +230,22 @@ def rows_words(index: pd.Index) -> str:
     return f"{things(len(index), 'row')} {some([str(row) for row in index], 3)}"
 
 
+def column_named(table: pd.DataFrame, given: str) -> str:
+    """Return the column of a name, in capital or small letters.
+
+    Raises:
+        ScoresError: There is none.
+    """
+    by_name = {name.casefold(): name for name in table.columns}
+    if (column := by_name.get(plain(given).casefold())) is None:
+        raise ScoresError(f"there is no column {given!r}; the columns are {some(list(table.columns))}")
+    return column
+
+
 def rows_where(table: pd.DataFrame, reading: Reading) -> pd.DataFrame:
     """Return the rows that have the values that `--where` names."""
-    by_name = {name.casefold(): name for name in table.columns}
     for name, value in reading.where:
-        if (column := by_name.get(plain(name).casefold())) is None:
-            raise ScoresError(f"there is no column {name!r}; the columns are {some(list(table.columns))}")
+        column = column_named(table, name)
         cells = numbered(table[column])
         kept = cells.str.casefold() == one_number(plain(value)).casefold()
         if not kept.any():

@@ -26,6 +26,7 @@ from results.records.columns import (
     SCALE,
     SWEEP,
     as_written,
+    column_named,
     is_bounded,
     is_difference,
     is_error_rate,
@@ -183,12 +184,10 @@ class _Reader:
 
     def _named(self, given: str) -> str:
         """The column that an option names; of several joined by `+`, one that has all of them."""
-        known, wanted = self.by_name, plain(given)
-        if wanted.casefold() in known:
-            return known[wanted.casefold()]
+        wanted = plain(given)
         parts = wanted.split("+")
-        if len(parts) == 1:
-            raise ScoresError(f"there is no column {given!r}; the columns are {some(list(self.table.columns))}")
+        if len(parts) == 1 or wanted.casefold() in self.by_name:
+            return column_named(self.table, given)
         cells = []
         for part in map(self._named, parts):
             bare = numbered(self.table[part])
