@@ -22,8 +22,8 @@ from protocols.training.library_versions import other_number
 from protocols.training.monitor import NotFiniteError
 from protocols.users_code.sources import SourceError, load_source, place_of, words_of
 from results import InputError
-from results.spec.component import Component, SourceName, nested_components
-from results.spec.method import Method
+from results.spec.component import Component, SourceName
+from results.spec.method import Method, all_components
 from results.spec.training_spec import FoldSpec
 
 SMALL: dict[str, Any] = {
@@ -245,23 +245,13 @@ def check_component(kind: str, component: Component) -> nn.Module:
         return build_component(kind, component, SMALL)
 
 
-def components_of(method: Method) -> dict[str, Component]:
-    """Return the components of a method by kind."""
-    components = {"loss": method.loss, "miner": method.miner, "regularizer": method.embedding_regularizer}
-    return {kind: component for kind, component in components.items() if component is not None}
-
-
 def refuse_other_numbers(method: Method) -> None:
     """Raise RefusedError for a class of the library that may have another number in its version 3 than in 2.9."""
-    for kind, component in components_of(method).items():
-        parts = [(kind, component.name, component.arguments)]
-        for _, nested in nested_components(component.arguments):
-            parts.append((str(nested.get("kind", "loss")), str(nested["name"]), nested.get("arguments", {})))  # type: ignore[arg-type]
-        for of_kind, name, arguments in parts:
-            if not component_class(of_kind, name).__module__.startswith("pytorch_metric_learning"):
-                continue
-            if line := other_number(of_kind, name, arguments, method.miner is not None):
-                raise RefusedError(line)
+    for kind, component in all_components(method):
+        if not component_class(kind, component.name).__module__.startswith("pytorch_metric_learning"):
+            continue
+        if line := other_number(kind, component.name, component.arguments, method.miner is not None):
+            raise RefusedError(line)
 
 
 def normalization_of(spec: FoldSpec) -> Normalization:

@@ -6,7 +6,6 @@ that results of an old class are never taken for results of a new one of the sam
 """
 
 import inspect
-from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from functools import cache
 from importlib import metadata
@@ -22,15 +21,14 @@ from protocols.training.build_method import (
     MethodError,
     check_component,
     component_class,
-    components_of,
     refuse_other_numbers,
 )
 from protocols.training.first_step import loss_falls, try_first_step
 from protocols.training.library_versions import LIBRARY
 from protocols.users_code.sources import SourceError, examine
-from results.spec.component import Component, SourceName, nested_components
+from results.spec.component import Component, SourceName
 from results.spec.conditions import TrainingSettings
-from results.spec.method import Method, sources_of
+from results.spec.method import Method, all_components, components_of, sources_of
 
 _CLASSES, _DIMENSIONS = 16, 4
 
@@ -79,7 +77,7 @@ def with_versions(method: Method, hashed: dict[str, str] | None = None) -> Metho
     A class from a user's file or module has the hash of its source in its name instead of a version: the name that
     `check_method` returned, if it is given, else that of the file as it is now.
     """
-    named = list(_named(method))
+    named = [(kind, component.name) for kind, component in all_components(method)]
     if any((parsed := SourceName.parse(name)) and not parsed.digest for _, name in named):
         names = check_method(method)[0] if hashed is None else hashed
         method = method.renamed(lambda name: names.get(name, name))
@@ -89,14 +87,6 @@ def with_versions(method: Method, hashed: dict[str, str] | None = None) -> Metho
         for cls in sorted(classes, key=lambda cls: cls.__name__)
     }
     return method.model_copy(update={"versions": versions})
-
-
-def _named(method: Method) -> Iterator[tuple[str, str]]:
-    """Yield the kind and the name of each component of a method, nested ones included."""
-    for kind, component in components_of(method).items():
-        yield kind, component.name
-        for _, nested in nested_components(component.arguments):
-            yield str(nested.get("kind", "loss")), str(nested["name"])
 
 
 @cache

@@ -4,7 +4,7 @@ Stored trainings have the settings side by side under older names, which are par
 the one place that knows these names.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, Self
 
 from pydantic import (
@@ -243,12 +243,22 @@ def _inside(arguments: Any, name: str) -> Any:
     return inner if isinstance(inner, list) else None
 
 
+def components_of(method: Method) -> dict[str, Component]:
+    """Return the components of a method by kind."""
+    components = {"loss": method.loss, "miner": method.miner, "regularizer": method.embedding_regularizer}
+    return {kind: component for kind, component in components.items() if component is not None}
+
+
+def all_components(method: Method) -> Iterator[tuple[str, Component]]:
+    """Yield the components of a method with their kinds, nested ones included."""
+    for kind, component in components_of(method).items():
+        yield kind, component
+        for _, nested in nested_components(component.arguments):
+            inner = {key: value for key, value in nested.items() if key != "kind"}
+            yield str(nested.get("kind", "loss")), Component.model_validate(inner)
+
+
 def sources_of(method: Method) -> tuple[str, ...]:
     """Return the names of a method's classes that come from a user's file or module, with their hashes."""
-    names = [
-        name
-        for component in (method.loss, method.miner, method.embedding_regularizer)
-        if component is not None
-        for name in (component.name, *(str(nested["name"]) for _, nested in nested_components(component.arguments)))
-    ]
+    names = [component.name for _, component in all_components(method)]
     return tuple(dict.fromkeys(name for name in names if SourceName.parse(name)))
