@@ -7,18 +7,15 @@ nothing is claimed.
 from collections.abc import Iterator
 from dataclasses import replace
 
-from reports.tables.differences import open_words, seen_words, wider_over_classes
+from reports.tables.differences import open_words, seen_words
 from reports.tables.result_table import count_title, score_title, table_of
 from reports.tables.table import Table
 from reports.tables.tests_in_words import margin_in_words
-from results.answer.answer_question import answer_on, early_answer
 from results.answer.answers import Answer
 from results.answer.compare import find_pair
 from results.answer.values import Pair
-from results.findings.experiment import ExperimentAnswer
-from results.records.frame import EMBEDDING_KINDS
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.wording import counted, few, first_of, in_letters, joined, listed, plural, verb
+from results.wording import counted, few, first_of, joined, listed, verb
 
 NAMED = 3
 """Largest number of methods or pairs that are named. More are counted."""
@@ -42,93 +39,18 @@ def headline(found: Answer) -> str:
         return f"Interim: {_means(found)}. Nothing is claimed before all searches and runs are there."
     turned = "".join(f" Cannot tell: {words}." for words in _without_agreement(found))
     if found.claims:
-        return " ".join([*_claims(found), *_only_so_far(found)]) + _marks(found) + turned
+        return " ".join([*_claims(found), *_only_so_far(found)]) + turned
     if turned and len(found.pairs) == 1:
         return turned.strip()
     if found.pairs and all(pair.size == "within" for pair in found.pairs):
         methods = [found.titles[key] for key in found.order]
         every = "All " if len(methods) > NAMED else ""
         margin = margin_in_words(found.question)
-        return f"{every}{few(methods)} are equal within {margin}{_given(found)}.{_marks(found)}"
+        return f"{every}{few(methods)} are equal within {margin}{_given(found)}."
     if found.limited:
         means = _means(found) if len(found.limited) <= NAMED else f"The {found.best_words}: {_mean(found, found.best)}"
         return " ".join([*_only_so_far(found), f"{means}."]) + turned
     return f"Cannot tell yet: {_means(found)}. {_would_show(found)}{turned}"
-
-
-def joined_and_single(found: ExperimentAnswer) -> str:
-    """Say in a line where the verdicts about the joined models of a run and about its single models differ.
-
-    The second family is tested at the level of the first. The line is empty where a run has one model, or no verdict.
-    """
-    if (other := _other_models(found)) is None:
-        return ""
-    runs = [run for run in found.measured.records if run.method in found.compared]
-    runs = [run for run in runs if run.specs[0].method.loss is not None] or runs  # Closed forms can have other sizes.
-    about = "Joined models and single ones (as fit writes)"
-    if len({run.dimensions for run in runs}) == 1:
-        size = runs[0].dimensions
-        joined_size = size * max(len(run.fold_scores) for run in runs)
-        about = f"Joined models ({joined_size}-dim) and single ones ({size}-dim, as fit writes)"
-    if (
-        unlike := _unlike(found, other, (_KINDS[found.question.embeddings], _KINDS[other.question.embeddings]))
-    ) is None:
-        second = _KINDS[other.question.embeddings]
-        same = f"have the same verdicts; {second}: {headline(other)}" if found.claims else "both show no difference."
-        return f"{about} {same}"
-    return f"{about} differ in {unlike}."
-
-
-def after_a_trial(found: ExperimentAnswer) -> str:
-    """Say where the verdicts after the steps of a trial are others than at the end; empty if all end there.
-
-    It is a second question, with a family of tests of its own: how fast methods learn decides it too.
-    """
-    early = next((run.early for run in found.measured.records if run.early), None)
-    if early is None or found.interim or not found.tested or (other := early_answer(found)) is None:
-        return ""
-    about = f"Where trials ended, after {counted(early.steps, 'step')}"
-    if (unlike := _unlike(found, other, ("at the end", "there"))) is None:
-        return f"{about}, all verdicts are the same."
-    return f"{about}, the answer is another one in {unlike}."
-
-
-def _unlike(found: Answer, other: Answer, where: tuple[str, str]) -> str | None:
-    """Name the pairs of which two answers say something else; None without any."""
-    both = [(pair, own) for pair in found.shown_pairs if (own := other.pair(pair.a, pair.b))]
-    unlike = [(pair, own) for pair, own in both if _short(pair, found) != _short(own, found)]
-    words = [
-        f"{where[0]} {_short(pair, found)} ({found.difference_words(pair, size=True)}), "
-        f"{where[1]} {_short(own, found, again=True)} ({other.difference_words(own, size=True)})"
-        for pair, own in unlike
-    ]
-    if not unlike:
-        return None
-    return f"{len(unlike)} of {counted(len(both), 'verdict')}: {'; '.join(first_of(words, NAMED))}"
-
-
-def _other_models(found: ExperimentAnswer) -> Answer | None:
-    """Answer the same at the same level about single models where joined ones are asked for, or the other way round.
-
-    None where a run has one model, or where there is no verdict.
-    """
-    models = max((len(run.fold_scores) for run in found.measured.records), default=1)
-    if models == 1 or found.interim or not found.tested or found.question.score not in HEADLINE_METRICS:
-        return None
-    (kind,) = set(EMBEDDING_KINDS) - {found.question.embeddings}
-    return answer_on(found, found.question.score, kind, found.question.alpha)
-
-
-_KINDS = {"concatenated": "joined", "separated": "as single models"}
-
-
-def _short(pair: Pair, found: Answer, *, again: bool = False) -> str:
-    if pair.better and pair.worse:
-        return f"{found.titles[pair.better]} beats {found.titles[pair.worse]}"
-    if pair.ahead:
-        return f"{found.titles[pair.ahead]} is ahead {pair.extent}"
-    names = "they" if again else f"{found.titles[pair.a]} and {found.titles[pair.b]}"
-    return f"{names} are equal" if pair.size == "within" else f"{names} cannot be told apart"
 
 
 def comparison_lines(found: Answer) -> list[str]:
@@ -155,18 +77,17 @@ def short_table(found: Answer) -> Table:
 
 
 def _line(pair: Pair, found: Answer) -> str:
-    titles, classes = found.titles, wider_over_classes(pair)
+    titles = found.titles
     if pair.better and pair.worse:
-        by = f"{_points(pair, found)}{classes}{found.mark_words(pair)}"
-        return f"{titles[pair.better]} beats {titles[pair.worse]} by {by}"
+        return f"{titles[pair.better]} beats {titles[pair.worse]} by {_points(pair, found)}"
     if pair.ahead:
         ahead = pair if pair.ahead == pair.a else pair.turned()
-        return f"{titles[ahead.a]} is {_points(ahead, found)}{classes} above {titles[ahead.b]} {pair.extent}"
+        return f"{titles[ahead.a]} is {_points(ahead, found)} above {titles[ahead.b]} {pair.extent}"
     if pair.size == "within":
         margin = margin_in_words(found.question)
-        return f"{titles[pair.a]} and {titles[pair.b]} are equal within {margin}{found.mark_words(pair)}"
+        return f"{titles[pair.a]} and {titles[pair.b]} are equal within {margin}"
     way = "above" if pair.difference >= 0 else "below"
-    return f"{titles[pair.a]} is {_points(pair, found)}{classes} {way} {titles[pair.b]}: {open_words(found, pair)}"
+    return f"{titles[pair.a]} is {_points(pair, found)} {way} {titles[pair.b]}: {open_words(found, pair)}"
 
 
 def _claims(found: Answer) -> Iterator[str]:
@@ -216,15 +137,6 @@ def _only_so_far(found: Answer) -> Iterator[str]:
         yield f"No verdict about methods: only {limits}, {of}."
 
 
-def _marks(found: Answer) -> str:
-    """Say how many of the claims lean on few searches that happened to agree."""
-    if not (marked := found.may_not_recur):
-        return ""
-    claims = sum(bool(pair.better) or pair.size == "within" for pair in found.pairs)
-    which = "it" if claims == 1 else f"{len(marked)} of {counted(claims, 'claim')}"
-    return f" Another {in_letters(found.question.units)} searches may not show {which}."
-
-
 def _without_agreement(found: Answer) -> list[str]:
     """Say of the pairs whose order failures turn how they differ without and with them.
 
@@ -252,21 +164,13 @@ def _points(pair: Pair, found: Answer, *, score: bool = False) -> str:
 
 def _given(found: Answer) -> str:
     """What the claims rest on, where no search was repeated."""
-    words = {
-        **dict.fromkeys(("run", "block", "summary"), " at the given settings"),
-        "single search": ", with one search of each",
-        "fold": " on this dataset, over its folds",
-    }
-    if found.question.unit == "dataset":
-        return f" over {counted(len(next(iter(found.runs.values()))), 'dataset')}"
-    if found.question.folds:
-        return words["fold"]
-    return words.get(found.question.unit, "") + _that_remain(found)
+    number = len(next(iter(found.runs.values())))
+    return found.sample.given.replace("{n}", counted(number, found.sample.word)) + _that_remain(found)
 
 
 def _that_remain(found: Answer) -> str:
     """Name what failed and is set aside, if claims are about what remains."""
-    if found.question.unit != "run" or not found.failed:
+    if found.sample.of_searches or not found.failed:
         return ""
     named = [
         f"{len(failed)} of {found.values[key].count} of {found.titles[key]}" for key, failed in found.failed.items()
@@ -292,12 +196,12 @@ def _would_show(found: Answer) -> str:
         largest = max((abs(pair.difference) for pair in found.pairs if pair.p is not None), default=0.0)
         up_to = f"{found.question.number(largest)}{found.question.points}"
         none_apart = f"None is told apart from {found.titles[found.reference]}: the differences are up to {up_to}"
-    if found.question.unit == "dataset":
+    if found.sample.test == "ranks":
         if any(pair.untested == "fewer than 6 datasets" for pair in found.pairs):
             return "Six datasets at least give a verdict."
         return f"{none_apart}."
     if found.would_have_shown(found.pairs) is None:
-        return f"Three {plural(found.unit_word)} of each would say more."
+        return f"Three {found.sample.words} of each would say more."
     if len(found.pairs) == 1:
         return f"They are {span} apart; {seen}."
     return f"{none_apart}; {seen}."

@@ -9,12 +9,13 @@ import re
 
 from reports.tables.differences import P_VALUE
 from reports.tables.formats import escape_latex
+from reports.tables.holds import stands_words
 from reports.tables.table import Cell, value_text
 from reports.tables.tests_in_words import adjustment_words, correction_words, margin_in_words, variance_words
 from results.answer.answers import Answer
 from results.answer.compare import plain_test
 from results.answer.values import MethodValues, Pair
-from results.wording import capitalized, plural, score_form
+from results.wording import capitalized, score_form
 
 
 def sentences(found: Answer, *, latex: bool = False) -> list[str]:
@@ -67,12 +68,13 @@ def sentence(found: Answer, pair: Pair) -> str:
         if pair.difference < 0:
             ends = -ends[1], -ends[0]
         parts.append(f"95 % interval {_number(found, ends[0])} to {_number(found, ends[1])}")
-    plain = plain_test(question, pair) if question.experiment is None and question.unit != "dataset" else None
+    plain = plain_test(question, pair) if question.experiment is None and found.sample.test != "ranks" else None
     parts += [_p_words(found, pair), _counts(found, pair), _test(found, pair)]
     parts += [f"{plain[0]} of this pair alone: {_p_text(plain[1])}"] if plain else []
     if pair.means_disagree:
         parts.append(f"{found.with_failed_words(pair)}, so there is no verdict")
-    return f"{sentence} ({'; '.join(parts)})."
+    stands = stands_words(found, [pair])
+    return f"{sentence} ({'; '.join(parts)}).{f' {stands}' if stands else ''}"
 
 
 def _number(found: Answer, value: float) -> str:
@@ -92,9 +94,8 @@ def _p_text(p: float | None) -> str:
 
 def _counts(found: Answer, pair: Pair) -> str:
     """The number of values of each method, and how many failed."""
-    shared = found.question.unit in ("block", "fold", "dataset")
     (one, of_one), (other, of_other) = ((own.n, _unit(found, own)) for own in (pair.of_a, pair.of_b))
-    count = f"n = {one} {of_one}{'' if shared else ' each'}"
+    count = f"n = {one} {of_one}{'' if found.sample.paired else ' each'}"
     if of_one != of_other:
         count = f"n = {one} {of_one} and {other} {of_other}"
     elif one != other:
@@ -108,21 +109,14 @@ def _counts(found: Answer, pair: Pair) -> str:
 
 
 def _test(found: Answer, pair: Pair) -> str:
-    if found.question.unit == "dataset":
-        return "Wilcoxon's signed-rank test; the difference is the median of Hodges and Lehmann"
-    degrees = f"with {pair.degrees:.3g} degree{'' if pair.degrees == 1 else 's'} of freedom"
-    match found.question.unit:
-        case "block":
-            return f"paired t test over {plural(found.unit_word)} {degrees}"
-        case "fold":
-            return f"corrected t test of cross-validation (Nadeau and Bengio, 2003) {degrees}"
-        case "summary":
-            of_folds = ", corrected for folds that share training data," if found.question.folds else ""
-            return f"Welch's t test from means and deviations{of_folds} {degrees}"
-    return f"t test {degrees}"
+    if pair.degrees is None:
+        return found.sample.test_words
+    return (
+        f"{found.sample.test_words} with {pair.degrees:.3g} {'degree' if pair.degrees == 1 else 'degrees'} of freedom"
+    )
 
 
 def _unit(found: Answer, own: MethodValues) -> str:
     """What a method's values are, in words; one that has nothing to search is repeated beside the searches."""
-    repeated = found.question.unit == "search" and not own.planned.by_search
-    return "repetitions" if repeated else plural(found.unit_word)
+    repeated = found.sample.of_searches and not own.planned.by_search
+    return "repetitions" if repeated else found.sample.words

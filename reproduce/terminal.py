@@ -64,14 +64,15 @@ def _drawn(table: Table, *, short: bool = False) -> TerminalTable:
 def show_answer(found: ExperimentAnswer) -> None:
     """Print an experiment's headline, a line for each comparison, and at most twelve lines of table and notes."""
     # Imports scipy, which most commands do not need.
-    from reports.headline import after_a_trial, comparison_lines, headline, joined_and_single, short_table
+    from reports.headline import comparison_lines, headline, short_table
+    from reports.tables.holds import what_stands
     from results.wording import counted
 
     say(headline(found))
     for line in comparison_lines(found):
         say(f"- {line}")
-    for line in filter(None, (after_a_trial(found), joined_and_single(found))):
-        say(line)
+    if stands := what_stands(found):
+        say(stands)
     table = short_table(found)
     shown = table.rows[:_MOST_ROWS]
     output_console().print(_drawn(replace(table, rows=shown), short=True))

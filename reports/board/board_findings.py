@@ -7,7 +7,7 @@ from dataclasses import replace
 from reports.board.boards import Board, BoardDataset
 from results.answer.values import Finding
 from results.findings.origin import origin_findings
-from results.wording import counted, joined, listed, plural
+from results.wording import counted, joined, listed
 
 MOST_CORRELATIONS = 10
 """Of more datasets no rank correlations are named."""
@@ -56,14 +56,10 @@ def of_units(board: Board) -> Iterator[Finding]:
 
 
 def _unit_words(dataset: BoardDataset) -> str:
-    unit, assumed = dataset.answer.question.unit, dataset.answer.question.assumed
-    if unit == "search":
-        return "the intervals are over complete searches."
-    if unit == "run":
-        return "nothing was searched; the intervals are over runs of the given settings."
-    if unit not in ("search", "single search"):
-        return f"the intervals are over {plural(dataset.answer.unit_word)}."
-    if assumed is None:
+    sample = dataset.answer.sample
+    if sample.test != "assumed":
+        return f"the intervals are over {sample.over}."
+    if dataset.answer.question.assumed is None:
         return "one search of each method, and how far two differ is not known, so there are no intervals."
     words = dataset.answer.question.assumed_words
     return f"one search of each method; the intervals take {words} as the deviation between searches."

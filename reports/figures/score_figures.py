@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from textwrap import fill
-from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -24,11 +23,9 @@ from reports.figures.style import (
     styled,
 )
 from results.answer.intervals import Interval
+from results.answer.sample import Sample
 from results.records.trials import Trial
 from results.wording import Ends, counted, verb
-
-IntervalUnit = Literal["search", "run"]
-"""What a point is, and what an interval is over."""
 
 MethodRuns = tuple[Sequence[float], Interval]
 """Means of a method's searches where they are repeated, else scores of its runs, fractions of 1; and its interval."""
@@ -53,29 +50,28 @@ _MOST_TICKS = 12
 def interval_plot(
     methods: Mapping[str, MethodRuns],
     score: str,
-    unit: IntervalUnit = "run",
+    sample: Sample,
     ends: Ends = (0.0, 1.0),
     factor: int = 100,
 ) -> Figure:
     """Draw mean and 95 % interval of each method by its title, and its searches or runs as points.
 
-    A method with one value is a point without interval. The axis does not always start at 0; values are multiplied by
-    `factor`, 100 for percent. Intervals end at the lowest and the highest score (`ends`).
+    `sample` says what a point is. A method with one value is a point without interval. The axis does not always start
+    at 0; values are multiplied by `factor`, 100 for percent. Intervals end at the ends of the scale (`ends`).
     """
     figure = new_figure(1.35 + 0.33 * len(methods), PAGE_WIDTH)
     axes = figure.add_subplot()
     for row, (values, interval) in enumerate(methods.values()):
-        _draw_row(axes, row, factor * np.asarray(values), interval, f"single {unit}", ends, factor)
+        _draw_row(axes, row, factor * np.asarray(values), interval, f"single {sample.value}", ends, factor)
     # A long name wraps, but not inside its number of runs.
     names = [fill(f"{name}  (n\u00a0=\u00a0{interval.n})", _LONG_NAME) for name, (_, interval) in methods.items()]
     axes.set_yticks(range(len(methods)), names)
     axes.set_ylim(len(methods) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="both")
-    over = "searches" if unit == "search" else "runs of a setting"
     # Beside long names the axis is narrower than its label, which then grows to the left.
     wide = max(len(line) for name in names for line in name.splitlines()) > _WIDE_NAME
-    axes.set_xlabel(f"{score}\n(mean and 95 % interval over n {over})", loc="right" if wide else "center")
+    axes.set_xlabel(f"{score}\n(mean and 95 % interval over n {sample.values})", loc="right" if wide else "center")
     # A key outside the axes hides no point. It has one entry for each kind of marker.
     figure.legend(*legend_keys(axes), loc="outside upper right", ncols=2)
     return figure
@@ -90,14 +86,9 @@ def _draw_row(axes: Axes, row: int, shown: np.ndarray, interval: Interval, point
     axes.plot(factor * interval.mean, row, "o", color=BLUE, markersize=6.5, label="mean")
 
 
-def caption_of_intervals(unit: IntervalUnit) -> str:
+def caption_of_intervals(sample: Sample) -> str:
     """Explain the points and the intervals."""
-    points = "the means of the searches" if unit == "search" else "the single runs"
-    over = "" if unit == "search" else " The intervals are about the settings: another search is not in them."
-    return (
-        f"The points below a mean are {points}.{over} Overlapping intervals do not replace a test. The verdicts above "
-        "are tests."
-    )
+    return f"{sample.point} Overlapping intervals do not replace a test. The verdicts above are tests."
 
 
 @dataclass(frozen=True)

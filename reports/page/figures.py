@@ -83,13 +83,15 @@ def _figure(name: str, title: str, draw: Callable[[], Figure], caption: str, sec
 
 
 def _intervals(material: Material) -> Iterator[PageFigure]:
-    unit = material.unit
     found = material.answer
     rows = {material.titles[key]: (found.values[key].single, found.intervals[key]) for key in material.order}
     score = ", ".join(filter(None, (material.score_name, material.scale)))
-    draw = partial(score_figures.interval_plot, rows, score, unit, found.question.ends, found.question.factor)
+    draw = partial(score_figures.interval_plot, rows, score, found.sample, found.question.ends, found.question.factor)
     return _figure(
-        "intervals", f"{capitalized(material.score_name)} by method", draw, score_figures.caption_of_intervals(unit)
+        "intervals",
+        f"{capitalized(material.score_name)} by method",
+        draw,
+        score_figures.caption_of_intervals(found.sample),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import metadata
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from reports.tables.method_tables import PublishedSettings
 from results.answer.answers import Answer
@@ -15,9 +15,6 @@ from results.records.records import RunRecord
 from results.records.trials import Trial
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.store.experiment_results import MeasuredExperiment
-
-if TYPE_CHECKING:
-    from reports.figures.score_figures import IntervalUnit  # Draws by a library that takes a second to import.
 
 
 class Command(NamedTuple):
@@ -115,11 +112,6 @@ class Material:
         """What stands behind the name of the score: `%`, or `points`."""
         better = "lower is better" if self.answer.question.lower_is_better else ""
         return ", ".join(filter(None, ["%" if self.answer.question.in_percent else "", better]))
-
-    @property
-    def unit(self) -> IntervalUnit:
-        """What the intervals are over: `search` where searches are repeated, else `run`, of the setting found."""
-        return "search" if self.answer.question.unit == "search" else "run"
 
     @cached_property
     def order(self) -> list[str]:

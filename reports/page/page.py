@@ -7,14 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from reports.headline import after_a_trial, headline, joined_and_single
+from reports.headline import headline
 from reports.page.figures import PageFigure, page_figures
 from reports.page.material import Material, version
 from reports.page.ranking import matrix, ranking, reading_of_marks
 from reports.published.eligibility import StoredExperiment, concerns
 from reports.published.join import ComparedTable, join, published_layout
-from reports.tables.differences import asked_pairs, compared_words, differences, exceptions
+from reports.tables.differences import asked_pairs, compared_words, differences
 from reports.tables.formats import WRITERS, escape_latex, templates, to_html
+from reports.tables.holds import holds_table, what_stands
 from reports.tables.method_tables import costs, hyperparameters, peeking_table, recipes
 from reports.tables.result_table import table_of
 from reports.tables.table import Table
@@ -74,7 +75,8 @@ def page_values(material: Material, figures: tuple[PageFigure, ...] = ()) -> dic
         "material": material,
         "measured": measured,
         "headline": headline(material.answer),
-        "second_questions": list(filter(None, (after_a_trial(found), joined_and_single(found)))) if found else [],
+        "stands": what_stands(material.answer),
+        "holds": _table_if_any(material, holds_table(material.answer), "holds"),
         "findings": {level: [one for one in material.answer.findings if one.level == level] for level in _LEVELS},
         "ranking": ranking(material),
         "matrix": matrix(material.answer),
@@ -84,7 +86,7 @@ def page_values(material: Material, figures: tuple[PageFigure, ...] = ()) -> dic
         "compared": compared_words(material.answer) if material.answer.compared else "",
         "adjustment": adjustment_words(material.answer.question),
         "variance": variance_words(material.answer) if material.answer.compared else "",
-        "exceptions": exceptions(material.answer.question),
+        "exceptions": material.answer.sample.may_err,
         "published": [
             PageTable(table := published_layout(one), _downloads(table, one.published.name))
             for one in (replace(one, rows=tuple(row for row in one.rows if row.was_run)) for one in compared)

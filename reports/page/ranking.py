@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reports.page.material import Material
-from reports.tables.differences import open_words, size_words, wider_over_classes
+from reports.tables.differences import open_words, size_words
 from reports.tables.tests_in_words import margin_in_words
 from results.answer.answers import Answer
 from results.answer.intervals import Interval
 from results.answer.values import Pair
-from results.wording import counted, interval_words, place_words, plural, score_form, span
+from results.wording import counted, interval_words, place_words, score_form, span
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,8 @@ def pair_mark(found: Answer, pair: Pair) -> PairMark:
         kind, sign, verdict = "open", "–" if pair.untested else "·", open_words(found, pair)
     if pair.size != "cannot tell":
         verdict += f", {size_words(pair, found.question)}{found.question.points}"
-    verdict += found.mark_words(pair)
     form = f"+z{score_form(found.question.digits + 1)}"
-    difference = f"{found.difference_words(pair, form)}{found.question.points}{wider_over_classes(pair)}"
+    difference = f"{found.difference_words(pair, form)}{found.question.points}"
     words = f"{title} − {found.titles[pair.b]}\n{difference}\n{verdict}"
     return PairMark(sign, kind, words, found.question.number(pair.difference, form=form))
 
@@ -179,9 +178,10 @@ def ranking(material: Material) -> Ranking | None:
 
 def _count(material: Material, key: str) -> str:
     """The number of searches or runs; runs are named where the others have searches."""
-    own = material.answer.values[key]
+    found = material.answer
+    own = found.values[key]
     count = f"{own.n} of {own.count}" if own.failed else own.count
-    if material.unit == "run" or material.answer.question.methods[key].by_search:
+    if not found.sample.of_searches or found.question.methods[key].by_search:
         return str(count)
     return counted(own.runs, "run")
 
@@ -218,15 +218,14 @@ def _drawn(interval: Interval, values: Sequence[float], axis: tuple[float, float
 def _detail(found: Answer, key: str) -> str:
     """Three lines on a mean: the method, its single values by run or by search, and the ends of its interval."""
     own, interval, form = found.values[key], found.intervals[key], score_form(found.question.digits + 1)
-    unit = "run" if found.question.unit == "single search" else found.unit_word
 
     def written(values: Sequence[float]) -> str:
         return ", ".join(found.question.number(value, form=form) for value in values)
 
-    single = "a mean of runs" if own.summary else f"{plural(unit)}: {written(own.units)}"
+    single = "a mean of runs" if own.summary else f"{found.sample.values}: {written(own.units)}"
     if own.failed:
         single += f"; set aside: {written(own.failed)}"
-    words, over, question = "no interval", counted(own.n, unit), found.question
+    words, over, question = "no interval", counted(own.n, found.sample.value), found.question
     if shown := interval.within(question.ends):
         words = f"95 % interval: {span(shown, form, question.factor)}"
         words = "the 95 % interval holds all scores" if shown == question.ends else words

@@ -192,7 +192,7 @@ class ScoreSweep:
                 interval = found.intervals[key]
                 scores = {"mean": interval.mean, "half_width": interval.half_width, "n": interval.n}
                 place = {"panel": material.measured.plan.dataset, "line": line, "x": number}
-                yield {**place, **scores, "unit": material.unit, "values": found.values[key].units}
+                yield {**place, **scores, "unit": found.sample.value, "values": found.values[key].units}
 
 
 _NO_RUNS: dict[str, Any] = {"mean": None, "half_width": None, "n": 0, "unit": None, "values": ()}

@@ -139,8 +139,9 @@ def _answered(
 
 def _rank(answer: RunsAnswer, claim: Claim) -> tuple[bool, bool, int, int, int]:
     pair, found = answer.pair, answer.answer
-    by_search = found.question.unit == "search"
-    searches = [side.count for side in (pair.of_a, pair.of_b) if not side.planned.constant] if by_search else [1]
+    searches = [1]
+    if found.sample.of_searches:
+        searches = [side.count for side in (pair.of_a, pair.of_b) if not side.planned.constant]
     own_dataset = answer.stored.dataset == claim.dataset
     units, runs = min(searches, default=1), min(pair.of_a.runs, pair.of_b.runs)
     return own_dataset, answer.differences == (), units, runs, -len(answer.differences or ())
@@ -247,14 +248,13 @@ def _answer_cells(claim: Claim, answer: RunsAnswer | None) -> list[Cell]:
         return [Cell()] * len(_OF_RUNS)
     pair = answer.pair
     counts = [len(side.units) for side in (pair.of_a, pair.of_b)]
-    units = "searches" if answer.answer.question.unit == "search" else "runs"
     return [
         Cell(pair.untested or size_words(pair, answer.answer.question)),
         Cell(pair.difference, pair.half_width, form=POINTS, kind="measured"),
         Cell(pair.claimed_size(claim.points / 100) if answer.differences == () else None),
         Cell(pair.p_better, form=P_VALUE),
         shown_cell(pair.smallest, answer.answer.question),
-        Cell(counts[0], written=f"{', '.join(map(str, dict.fromkeys(counts)))} {units}"),
+        Cell(counts[0], written=f"{', '.join(map(str, dict.fromkeys(counts)))} {answer.answer.sample.values}"),
         Cell(answer.stored.name),
     ]
 
@@ -294,7 +294,7 @@ def _notes(one: AnsweredClaim) -> Iterator[str]:
     if one.others:
         others = [f"{other.stored.name} ({other.verdict})" for other in one.others]
         yield f"{_head(one)}: answered by {answer.stored.name}; {listed(others)} could answer too."
-    if answer.answer.question.unit == "single search":
+    if answer.answer.sample.test == "assumed":
         assumed = answer.answer.question.assumed
         rests = f", whose deviation is taken as twice that in {assumed.record}" if assumed else ""
         yield f"{answer.stored.name}: one search of each method{rests}."

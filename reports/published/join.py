@@ -122,7 +122,7 @@ def _compared(row: PublishedRow, cell: PublishedCell, runs: _CellRuns | None) ->
         return ComparedCell(cell, None, None, without or published_verdict(None, cell.mean))
     one, searches = runs
     complete = [values for values in searches if len(values) >= one.measured.plan.reproductions]
-    searches = complete if complete and one.answer.question.unit == "search" else searches
+    searches = complete if complete and one.answer.sample.of_searches else searches
     if row.key in one.answer.titles:
         score = cell.column.metric, _kind(cell.column)
         ours = intervals_on(one.answer, [score])[score][row.key]

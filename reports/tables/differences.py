@@ -12,13 +12,13 @@ from reports.tables.tests_in_words import adjustment_words, margin_in_words, var
 from results.answer.answers import Answer
 from results.answer.compare import find_pair, plain_test
 from results.answer.pair_tests import power_words
-from results.answer.question import PAIRED, Question
+from results.answer.question import Question
 from results.answer.values import Pair
-from results.wording import counted, counted_span, joined, listed, plural, score_form
+from results.wording import counted, counted_span, joined, listed, score_form
 
 _OF_TEST = (
     *("degrees", "p", "p_better", "p_beyond", "p_equal", "smallest", "break_even", "direction", "size", "untested"),
-    *("may_not_recur", "ahead", "extent"),
+    *("ahead", "extent"),
 )
 _HEADER = (
     *("a", "b", "metric", "variant", "unit", "difference", "low", "high", "difference_of_all", "over_classes"),
@@ -41,7 +41,7 @@ def differences(found: Answer) -> Table:
     return Table(
         title=title,
         caption=f"{'Interim. ' if found.interim else ''}Differences of {found.question.score_name}, the primary score, "
-        f"{_in_unit(found.question)}: {' and '.join(asked)}, over {_units(found)}.",
+        f"{_in_unit(found.question)}: {' and '.join(asked)}, over {found.sample.over}.",
         columns=_columns(found),
         rows=tuple(Row(f"{titles[pair.a]} − {titles[pair.b]}", _cells(found, pair, own)) for pair, own in pairs),
         own_sheet=Sheet(_header(found), tuple(_values(found, pair, own) for pair, own in pairs)),
@@ -61,25 +61,9 @@ def _has_plain(found: Answer) -> bool:
     return found.question.experiment is None and any(plain_test(found.question, pair) for pair in found.pairs)
 
 
-_UNITS = {
-    "search": "means of complete searches",
-    "run": "runs of the given settings",
-    "single search": "runs of the settings that one search of each method found",
-    "fold": "the folds of a cross-validation of one dataset",
-    "dataset": "datasets, one score of each method on each (median difference)",
-    "summary": "means and deviations of runs",
-}
-
-
 def _in_unit(question: Question) -> str:
     unit = "in percentage points" if question.in_percent else "in its own unit"
     return f"{unit}, lower is better" if question.lower_is_better else unit
-
-
-def _units(found: Answer) -> str:
-    if found.question.unit == "summary" and found.question.folds:
-        return "means and deviations of folds"
-    return _UNITS.get(found.question.unit, f"runs paired by {found.question.shared}")
 
 
 def asked_pairs(found: Answer) -> str:
@@ -96,19 +80,6 @@ def compared_words(found: Answer) -> str:
         return "the two methods" if len(found.question.compared) == 2 else "all pairs of methods"
     asked = asked_pairs(found).replace("each method", "each other method", 1)
     return f"{asked}," if "," in asked else asked
-
-
-def exceptions(question: Question) -> str:
-    """Say where wrong claims are more likely than the level says (docs/comparisons.md), to go on with after it."""
-    if question.unit in ("fold", "dataset", "summary"):
-        return ""
-    if question.unit == "block":
-        return "; in simulations it was 8 % for 14 methods on three blocks if one varied five times as much"
-    unit = "runs" if question.unit == "run" else "searches"
-    return (
-        "; in simulations it was higher where one method varied ten times as much as the others, had two modes, or "
-        f"failed in two of five {unit}"
-    )
 
 
 def settings_words(pair: Pair, titles: Mapping[str, str]) -> str:
@@ -137,12 +108,6 @@ def open_words(found: Answer, pair: Pair) -> str:
     return pair.untested or f"cannot tell{corrected}{f'; {seen}' if seen else ''}"
 
 
-def wider_over_classes(pair: Pair) -> str:
-    """Write the half width of a difference's interval over the test classes where this is the wider one."""
-    width = pair.over_classes or 0.0
-    return f" (over classes ± {100 * width:.1f})" if width > (pair.half_width or 0.0) else ""
-
-
 def seen_words(found: Answer, pairs: Sequence[Pair]) -> str:
     """Say which difference would have shown where none did: the range over pairs."""
     seen, question = found.would_have_shown(pairs), found.question
@@ -153,8 +118,8 @@ def seen_words(found: Answer, pairs: Sequence[Pair]) -> str:
         size = f"{question.numbers(seen if not some else seen[:1])}{question.points}"
         return f"a difference of {size} would have shown{some}"
     sides = [side for pair in pairs for side in (pair.of_a, pair.of_b) if not side.planned.constant]
-    each = "" if question.unit in PAIRED else " of each"
-    return f"no difference could have shown with {counted_span((side.n for side in sides), found.unit_word)}{each}"
+    counts = counted_span((side.n for side in sides), found.sample.word)
+    return f"no difference could have shown with {counts}{found.sample.each}"
 
 
 def shown_cell(smallest: float | None, question: Question) -> Cell:
@@ -186,14 +151,14 @@ def _reading(found: Answer) -> list[str]:
     if assumed := question.assumed_words:
         sentences.append(f"The deviation between searches is assumed to be {assumed}.")
     if found.tested or found.gains:
-        searched = question.unit in ("search", "single search")
+        searched = found.sample.about == "methods"
         in_search = " in a typical search, one that does not fail" if searched else ""
         size = f" Size: whether the difference is beyond {margin} or within." if _has_size(found) else ""
         adjusted = adjustment_words(question) or "that of the pair alone"
         sentences += [
             f"Verdict: which method is better{in_search}.{size} "
             f"The probability of any wrong claim in {'these two columns' if size else 'this column'} is meant to be at "
-            f"most {100 * question.alpha:g} %{exceptions(question)}.",
+            f"most {100 * question.alpha:g} %{found.sample.may_err}.",
             *([f"p: {'; '.join(filter(None, [adjusted, variance_words(found)]))}."] if found.tested else []),
             *([_plain_words(found)] if _has_plain(found) else []),
             "The 95 % intervals hold for one pair alone.",
@@ -205,11 +170,6 @@ def _reading(found: Answer) -> list[str]:
         sentences.append(f"Ahead: better only {extents}, which is no verdict about methods.")
     if _has_smallest(found):
         sentences.append(_would_have_shown(question))
-    if found.tested and _has_break_even(found):
-        sentences.append(
-            "Break-even: these verdicts are about the given settings. One about the methods would be gone if their "
-            "searches varied by more than this standard deviation."
-        )
     if found.gains:
         sentences.append(
             "A method and its card's own setting: its searches, and runs of the setting. These tests are a family of "
@@ -224,7 +184,7 @@ def _reading(found: Answer) -> list[str]:
 
 
 def _columns(found: Answer) -> tuple[Column, ...]:
-    counts = Column(plural("run" if found.question.unit == "single search" else found.unit_word))
+    counts = Column(found.sample.values)
     more = [counts]
     if found.tested or found.gains:
         more = [Column("size", numeric=False)] if _has_size(found) else []
@@ -234,7 +194,6 @@ def _columns(found: Answer) -> tuple[Column, ...]:
             counts,
             *([Column("would have shown", meaning=_would_have_shown(found.question))] if _has_smallest(found) else []),
         ]
-        more += [Column("break-even")] if _has_break_even(found) else []
     of_classes = [Column("± over classes", meaning=_OVER_CLASSES)] if _has_classes(found) else []
     columns = (Column("difference"), *of_classes, Column("verdict", numeric=False), *more)
     return (*columns, Column("settings found", numeric=False)) if found.settings else columns
@@ -242,15 +201,11 @@ def _columns(found: Answer) -> tuple[Column, ...]:
 
 def _has_size(found: Answer) -> bool:
     """Whether differences are compared with a margin."""
-    return found.question.bound is not None and found.question.unit != "dataset"
+    return found.question.bound is not None and found.sample.test != "ranks"
 
 
 def _has_smallest(found: Answer) -> bool:
     return any(pair.smallest is not None for pair in (*found.pairs, *found.gains))
-
-
-def _has_break_even(found: Answer) -> bool:
-    return any(pair.break_even is not None for pair in found.pairs)
 
 
 def _has_classes(found: Answer) -> bool:
@@ -270,7 +225,7 @@ def _cells(found: Answer, pair: Pair, settings: Pair | None) -> list[Cell]:
     written = found.difference_words(pair, f"+z{score_form(question.digits + 1)}") if pair.ends else ""
     cells = [Cell(pair.difference, pair.half_width, form=signed, kind="measured", written=written)]
     cells += [Cell(pair.over_classes, form=distance)] if _has_classes(found) else []
-    cells += [Cell(f"{verdict}{found.mark_words(pair)}")]
+    cells += [Cell(verdict)]
     if found.tested or found.gains:
         cells += [Cell(size_words(pair, question))] if _has_size(found) else []
         plain = plain_test(question, pair)
@@ -278,8 +233,6 @@ def _cells(found: Answer, pair: Pair, settings: Pair | None) -> list[Cell]:
         cells += [Cell(plain[1] if plain else None, form=P_VALUE)] if _has_plain(found) else []
         cells += [count]
         cells += [shown_cell(pair.smallest, question)] if _has_smallest(found) else []
-        if _has_break_even(found):
-            cells.append(Cell(pair.break_even if pair.better else None, form=distance))
     else:
         cells.append(count)
     if settings is not None:

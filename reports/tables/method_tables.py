@@ -7,9 +7,9 @@ from itertools import groupby
 
 from reports.tables.table import PERCENT, Cell, Column, NumberFormat, Row, Sheet, Table, Value, measured_cell, short
 from results.answer.intervals import student_t_interval
-from results.answer.peeking import peeking
 from results.findings.experiment import ExperimentAnswer
 from results.findings.origin import origin_findings
+from results.findings.peeking import peeking
 from results.findings.rows import of_costs, of_peeking
 from results.findings.search import validation_scores
 from results.records.records import RunRecord
@@ -169,8 +169,7 @@ def peeking_table(found: ExperimentAnswer) -> Table:
         notes = ("", "", f"({gain.left_out} left out)" if gain.left_out else "")
         cells = [measured_cell(one, PERCENT, note=note) for one, note in zip(intervals, notes, strict=True)]
         rows.append(Row(titles[gain.method], (Cell(gain.n), *cells), gain.method))
-    by_search = found.question.unit == "search"
-    over = "the complete searches, which have n runs in all" if by_search else "n runs"
+    over = "the complete searches, which have n runs in all" if found.sample.of_searches else "n runs"
     return Table(
         title=f"{measured.plan.title}: gain from peeking",
         caption=f"Separated {HEADLINE_METRICS[metric]} on the test classes in percent, mean ± half width "

@@ -80,7 +80,7 @@ def score_title(embeddings: str, metric: str) -> str:
 
 def count_title(question: Question) -> str:
     """Return the title of the column with the numbers of searches and runs."""
-    return "searches × runs" if question.unit == "search" else "n"
+    return "searches × runs" if question.sample.of_searches else "n"
 
 
 def table_of(found: Answer) -> Table:
@@ -209,7 +209,7 @@ def _score_cells(
 def _notes(found: Answer) -> dict[str, str]:
     """What stands after the primary score of each method: its rank, and the range of the readings of its recipe."""
     readings = readings_of(found).values() if isinstance(found, ExperimentAnswer) else ()
-    ranks, mean_ranks = found.final_ranks, found.mean_ranks if found.question.unit == "dataset" else {}
+    ranks, mean_ranks = found.final_ranks, found.mean_ranks if found.sample.test == "ranks" else {}
     notes = {}
     for key in found.titles:
         rank = [f"rank {place_words(ranks[key])}"] if key in ranks else []
@@ -244,7 +244,7 @@ def _count(question: Question, own: MethodValues) -> Cell:
     of = f" of {own.count}" if own.failed else ""
     if planned.by_search:
         return Cell(own.n, written=f"{own.n}{of} × {planned.runs}")
-    if question.unit == "search":
+    if question.sample.of_searches:
         return Cell(own.runs, written=counted(own.runs, "run"))
     return Cell(own.n, written=f"{own.n}{of}" if of else "")
 
@@ -269,24 +269,11 @@ def _caption(found: Answer, measured: MeasuredExperiment | None, rows: Sequence[
     interval = " ± half width of the 95 % interval"
     if any("[" in cell_text(cell) for row in rows for cell in row.cells):
         interval += ", or [its ends] where scores end,"
-    if found.question.unit == "dataset":
-        interval = " over the datasets, and the mean of the method's ranks on them"
-        return f"{of_data}{numbers}: mean{interval}. {compared}"
-    return f"{of_data}{numbers}: mean{interval} over {_units_words(found.question)}. {compared}"
-
-
-def _units_words(question: Question) -> str:
-    match question.unit:
-        case "search":
-            searches = {planned.searches for planned in question.methods.values()} - {0}
-            return "n searches" if len(searches) > 1 else counted(question.units, "search")
-        case "single search":
-            return "n runs of the settings that one search found"
-        case "block":
-            return f"n {question.shared} values that all methods share, so differences are surer than these"
-    if question.folds:
-        return "n folds, which share training data"
-    return "n runs"
+    if found.sample.test == "ranks":
+        interval = ""
+    unlike = len({planned.searches for planned in found.question.methods.values()} - {0}) > 1
+    number = f"n {found.sample.words}" if unlike else counted(found.question.units, found.sample.word)
+    return f"{of_data}{numbers}: mean{interval} over {found.sample.means.replace('{n}', number)}. {compared}"
 
 
 def _settings(measured: MeasuredExperiment) -> str:
@@ -313,8 +300,7 @@ def _not_printed(found: Answer, rows: Iterable[Row]) -> Iterator[str]:
     }
     if whole:
         counts = [len(found.values[key].units) for key in whole]
-        unit = "search" if found.question.unit == "search" else "run"
-        of = counted_span(counts, unit)
+        of = counted_span(counts, found.sample.value)
         which = "that would reach from the lowest to the highest score"
         yield f"An interval over {of} {which} is not printed: {joined([*whole.values()])}."
 
@@ -324,7 +310,7 @@ def _reading(found: Answer, measured: MeasuredExperiment | None, *, last_epoch: 
     if not found.runs:
         return []
     sentences = [_settings(measured)] if measured else []
-    if found.question.unit == "search":
+    if found.sample.of_searches:
         sentences.append(
             "An interval takes the mean of a search's runs as one value. Its variance is pooled over the methods, or "
             "the method's own if that is larger, times 1 + 1/(S − 1)² for S searches."
@@ -338,7 +324,7 @@ def _reading(found: Answer, measured: MeasuredExperiment | None, *, last_epoch: 
 
 def _single_searches(found: Answer) -> Iterator[str]:
     """The means of every method's complete searches in the asked score, if searches are repeated."""
-    if found.question.unit != "search" or sum(len(own) for own in found.runs.values()) > _MOST_SEARCHES:
+    if not found.sample.of_searches or sum(len(own) for own in found.runs.values()) > _MOST_SEARCHES:
         return
     form = score_form(found.question.digits + 1)
     means = [

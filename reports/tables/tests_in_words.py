@@ -8,7 +8,7 @@ from fractions import Fraction
 from results.answer.answers import Answer
 from results.answer.pair_tests import SHARE_OF_BETTER, family, least_factor
 from results.answer.question import Question
-from results.wording import counted, joined, plural
+from results.wording import counted, joined
 
 
 def margin_in_words(question: Question) -> str:
@@ -22,7 +22,7 @@ def adjustment_words(question: Question, *, equal: bool = False) -> str:
     It is what `compare` does: the correction for the family, the share of the level, and planned looks.
     """
     steps = ["".join(_correction(question, equal=equal))]
-    if question.unit != "dataset":
+    if question.sample.test != "ranks":
         share, verdict = Fraction(1 - SHARE_OF_BETTER if equal else SHARE_OF_BETTER), "equal" if equal else "better"
         of_level = f'adjusted for the {share} of the level that "{verdict}" has'
         steps.append(f'divided by {share}, the share of the level for "{verdict}"' if question.experiment else of_level)
@@ -37,7 +37,7 @@ def adjustment_words(question: Question, *, equal: bool = False) -> str:
 
 def correction_words(question: Question, *, equal: bool = False) -> str:
     """Write the name of the correction for the number of comparisons alone; `adjusted` where there is one of them."""
-    return _correction(question, equal=equal)[0] or ("" if question.unit == "dataset" else "adjusted")
+    return _correction(question, equal=equal)[0] or ("" if question.sample.test == "ranks" else "adjusted")
 
 
 def _correction(question: Question, *, equal: bool) -> tuple[str, str]:
@@ -46,7 +46,8 @@ def _correction(question: Question, *, equal: bool) -> tuple[str, str]:
     if (count := family(question.compare, methods)) <= 1:
         return "", ""
     comparisons = counted(count, "comparison")
-    if question.unit == "single search" or (best and (equal or question.unit == "dataset")):
+    test = question.sample.test
+    if test == "assumed" or (best and (equal or test == "ranks")):
         return f"adjusted by Bonferroni's method for {comparisons}", ""
     if best:
         return f"adjusted for the choice of the best of {methods}", (
@@ -54,18 +55,18 @@ def _correction(question: Question, *, equal: bool) -> tuple[str, str]:
             f"{least_factor(methods)}, and no less than against the next; or {methods - 1} times the largest of all, "
             "if that is less)"
         )
-    least = f" with no factor below {count / 2:g}" if question.compare == "all" and question.unit != "dataset" else ""
+    least = f" with no factor below {count / 2:g}" if question.compare == "all" and test != "ranks" else ""
     return f"adjusted by Holm's method for {comparisons}", least
 
 
 def variance_words(found: Answer) -> str:
     """Write which variance the t tests take; empty for that of the textbook's test."""
-    question, units = found.question, plural(found.unit_word)
+    question, units = found.question, found.sample.words
     factor = f"times 1 + 1/(S − 1)² for S {units}"
-    match question.unit:
-        case "summary" if question.folds:
+    match found.sample.test:
+        case "welch" if question.folds:
             return f"the variance of a mean is that of its folds times 1/n + 1/(n − 1) for n {units}"
-        case "search" | "run":
+        case "pooled":
             planned = {key: found.values[key].planned for key in question.compared}
             varied = [one for one in planned.values() if not one.constant]
             unlike = [
@@ -83,7 +84,7 @@ def variance_words(found: Answer) -> str:
                 f"a method's variance is the larger of its own and that pooled over methods{alike}, {factor}"
                 f"{none if constant else ''}"
             )
-        case "block" | "fold":
+        case "paired":
             larger = (
                 "the variance of a pair's differences is the larger of its own and twice the mean square that is left "
                 f"without the means of methods and {units}, {factor}"
@@ -94,8 +95,8 @@ def variance_words(found: Answer) -> str:
                 f"1/n + 1/{question.folds - 1} for n scores of each method"
             )
             parts = [larger] if many else []
-            return "; ".join([*parts, *([of_folds] if question.unit == "fold" else [])])
-        case "single search":
+            return "; ".join([*parts, *([of_folds] if question.folds else [])])
+        case "assumed":
             return (
                 "the variance of a mean is that of its runs and, for its search, the square of "
                 f"{question.assumed_words}"

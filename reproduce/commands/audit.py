@@ -97,7 +97,7 @@ KeepAll = Annotated[
     bool, typer.Option("--keep-all", help="Count runs that lie far from the others of their method too.")
 ]
 What = Annotated[
-    Literal["results", "differences", "sentences"],
+    Literal["results", "differences", "holds", "sentences"],
     typer.Option("--what", help="What is printed in the formats without room for all."),
 ]
 To = Annotated[
@@ -187,6 +187,7 @@ def _condition(text: str) -> tuple[str, str]:
 def _show(title: str, found: Answer) -> None:
     from reports.headline import comparison_lines, headline
     from reports.tables.differences import differences
+    from reports.tables.holds import what_stands
     from reports.tables.result_table import table_of
     from reports.tables.table import with_notes
     from results.answer.caveats import unit_sentence
@@ -196,6 +197,8 @@ def _show(title: str, found: Answer) -> None:
         say(line)
     for line in comparison_lines(found):
         say(f"- {line}")
+    if stands := what_stands(found):
+        say(stands)
     table = table_of(found)
     print_table(replace(table, notes=tuple(note for note in table.notes if note not in unit)), "terminal")
     if len(found.pairs) > _MOST_PAIRS:

@@ -32,10 +32,21 @@ def table(
     ] = None,
     output: Format = "terminal",
     what: Annotated[
-        Literal["published", "results", "differences", "sentences", "peeking", "hyperparameters", "costs"] | None,
+        Literal[
+            "published",
+            "results",
+            "differences",
+            "holds",
+            "sentences",
+            "peeking",
+            "hyperparameters",
+            "costs",
+        ]
+        | None,
         typer.Option(
             "--what",
             help="Kind of table. published: a paper's table beside your own runs; others: tables of an experiment. "
+            "holds: each verdict under other conditions. "
             "sentences: a sentence for a paper on each pair, in LaTeX with --format latex. "
             "Default: published for the name of a published table, results for an experiment.",
         ),
@@ -143,12 +154,13 @@ def _measured(name: str, store_location: str, published: str) -> Iterator[tuple[
 
 
 def _table(measured: MeasuredExperiment, kind: str, output: str, compare: str | None) -> Table:
-    from reports.headline import after_a_trial, comparison_lines, headline, joined_and_single
+    from reports.headline import comparison_lines, headline
+    from reports.tables.holds import what_stands
     from reproduce.outputs.tables import KINDS, WHY_EMPTY, compared_by
 
     found = compared_by(measured, compare)
     if compare is not None and output == "terminal":
-        lines = (headline(found), *comparison_lines(found), after_a_trial(found), joined_and_single(found))
+        lines = (headline(found), *comparison_lines(found), what_stands(found))
         for line in filter(None, lines):
             say(line)
     drawn = KINDS[kind](found)

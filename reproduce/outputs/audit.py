@@ -128,6 +128,7 @@ def as_json(made: AuditedFile) -> str:
     from reports.sentences import sentences
     from reports.tables.differences import differences
     from reports.tables.formats import to_json
+    from reports.tables.holds import holds_table, what_stands
     from reports.tables.result_table import table_of
 
     answers = [
@@ -137,6 +138,8 @@ def as_json(made: AuditedFile) -> str:
             "headline": headline(one),
             "comparisons": comparison_lines(one),
             "methods": json.loads(to_json(table_of(one))),
+            "stands": what_stands(one),
+            "holds": json.loads(to_json(holds_table(one))),
             "pairs": json.loads(to_json(differences(one))),
             "sentences": sentences(one),
             "findings": [vars(finding) for finding in one.findings],
@@ -181,7 +184,7 @@ def write_audit(made: AuditedFile, folder: Path) -> Iterator[Path]:
         page, figures = build_page(Material(title, one, made=drawn_line(f" from {found.name}"), origin=origin))
         texts = {
             f"{kind}.{suffix}": WRITERS[form](table)
-            for kind, table in ((kind, OF_SCORES[kind](one)) for kind in ("results", "differences"))
+            for kind, table in ((kind, OF_SCORES[kind](one)) for kind in ("results", "holds", "differences"))
             for form, suffix in FILES.items()
         }
         for suffix in ("txt", "tex"):

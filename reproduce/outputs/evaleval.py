@@ -27,14 +27,6 @@ _LIBRARY = "metric-learning-reproductions"
 _UNKNOWN = {"deployment_type": "unknown", "model_availability": "unknown"}
 """Details that later versions of the schema ask for."""
 
-_METHODS = {
-    "search": "Student's t over searches; variance pooled over methods, or the method's own if larger, "
-    "times 1 + 1 / (S - 1)^2 for S searches",
-    "run": "Student's t over runs; variance pooled over methods, or the method's own if larger, "
-    "times 1 + 1 / (S - 1)^2 for S runs",
-    "fold": "Student's t over folds of a cross-validation, corrected as by Nadeau and Bengio (2003)",
-}
-
 
 def evaleval_records(found: Answer, dataset: str, source: str, written: float | None = None) -> list[dict[str, Any]]:
     """Return a record for each method of an answer, in the compared score; percentages as fractions of 1.
@@ -48,7 +40,7 @@ def evaleval_records(found: Answer, dataset: str, source: str, written: float | 
         written: When the records are made, in seconds of Unix time; now by default.
     """
     stamp = f"{time.time() if written is None else written:.0f}"
-    if found.question.unit == "dataset":
+    if found.sample.test == "ranks":
         return [
             _record(found, key, {"score": short(value)}, str(name), source, stamp)
             for key in found.compared
@@ -67,13 +59,12 @@ def _details(found: Answer, key: str) -> dict[str, Any]:
         spread = {"standard_deviation": short(deviation), "num_samples": own.n}
         uncertainty: dict[str, Any] = {"standard_error": error, **spread}
         if interval.low is not None:
-            method = _METHODS.get(found.question.unit, f"Student's t over {found.unit_word} values")
             ends = {"lower": short(interval.low), "upper": short(interval.high), "confidence_level": 0.95}
-            uncertainty["confidence_interval"] = {**ends, "method": method}
+            uncertainty["confidence_interval"] = {**ends, "method": found.sample.interval_words}
         details["uncertainty"] = uncertainty
     values = ", ".join(str(short(value)) for value in own.failed)
-    failed = {f"failed_{found.unit_word}_values": values} if own.failed else {}
-    details["details"] = {"unit": found.unit_word, "runs": str(own.runs), **failed}
+    failed = {f"failed_{found.sample.word}_values": values} if own.failed else {}
+    details["details"] = {"unit": found.sample.word, "runs": str(own.runs), **failed}
     return details
 
 

@@ -14,6 +14,7 @@ from reports.board.boards import Board, Source, with_all_methods
 from reports.published.eligibility import StoredExperiment, concerns
 from reports.tables.differences import differences
 from reports.tables.formats import WRITERS
+from reports.tables.holds import holds_table
 from reports.tables.method_tables import costs, hyperparameters, peeking_table
 from reports.tables.result_table import table_of
 from reports.tables.table import Table
@@ -66,7 +67,11 @@ def compared_by(measured: MeasuredExperiment, compare: str | None) -> Experiment
     return answer_of(measured, compare)
 
 
-OF_SCORES: dict[str, Callable[[Answer], Table]] = {"results": table_of, "differences": differences}
+OF_SCORES: dict[str, Callable[[Answer], Table]] = {
+    "results": table_of,
+    "differences": differences,
+    "holds": lambda found: holds_table(found, every=True),
+}
 """What can be drawn of any scores."""
 
 KINDS: dict[str, Callable[[ExperimentAnswer], Table]] = {
@@ -78,6 +83,7 @@ KINDS: dict[str, Callable[[ExperimentAnswer], Table]] = {
 """What can be drawn of an experiment."""
 
 WHY_EMPTY = {
+    "holds": "no pair of methods was tested",
     "peeking": "no checkpoint was chosen beside test scores; `--set test_curves=true` records them while a run trains",
     "hyperparameters": "no method has hyperparameters that were searched or given",
     "costs": "it has no tested run yet",

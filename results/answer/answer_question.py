@@ -11,7 +11,8 @@ from results.answer.answers import Answer
 from results.answer.compare import compare, compare_at_looks, gains_over
 from results.answer.intervals import Interval
 from results.answer.pair_tests import family
-from results.answer.question import PAIRED, Planned, Question, Unit
+from results.answer.question import Planned, Question
+from results.answer.sample import Unit, sample_of
 from results.answer.table_caveats import ScoresAnswer
 from results.answer.typical import intervals_of, method_values
 from results.answer.values import Runs
@@ -92,16 +93,16 @@ def answer_frame(frame: pd.DataFrame, question: Question) -> ScoresAnswer:
             f"{counted(family('all', methods), 'pair')} of {counted(methods, 'method')}: more than {MOST_PAIRS:,} are "
             "not compared; compare each with the best (compare best), or with one by its name"
         )
-    if question.assumed and question.assumed.given and question.unit != "single search":
+    if question.assumed and question.assumed.given and question.sample.test != "assumed":
         raise ValueError("a deviation is assumed only where no method was searched twice; leave it out")
     values = method_values(question, runs)
-    if question.unit == "summary":
+    if question.sample.test == "welch":
         summaries = _summaries(frame, question)
         values = {key: replace(own, summary=summaries[key], runs=summaries[key][1]) for key, own in values.items()}
     level, pairs = compare_at_looks(question, runs) if question.looks else (None, compare(question, values))
-    defaults = question.defaults if question.unit == "search" else {}
+    defaults = question.defaults if question.sample.of_searches else {}
     gains = gains_over(values, values, defaults, question.step, question.alpha)
-    settings = replace(question, unit="run") if question.unit == "single search" else None
+    settings = replace(question, unit="run") if question.sample.test == "assumed" else None
     return ScoresAnswer(
         question=question,
         frame=frame,
@@ -156,7 +157,7 @@ def intervals_on(found: Answer, scores: Iterable[MetricOn]) -> dict[MetricOn, Ma
 
 def _runs(frame: pd.DataFrame, question: Question) -> Runs:
     of_score = frame[(frame["metric"] == question.score) & (frame["embeddings"] == question.embeddings)]
-    if question.unit in PAIRED:
+    if question.sample.paired:
         return _paired_runs(of_score, question)
     runs: dict[str, dict[Any, list[float]]] = {}
     for method, search, value in zip(of_score["method"], of_score["search"], of_score["value"], strict=True):
@@ -166,11 +167,11 @@ def _runs(frame: pd.DataFrame, question: Question) -> Runs:
 
 def _paired_runs(of_score: pd.DataFrame, question: Question) -> Runs:
     """The values of the blocks (folds, datasets) that all methods have, in one order; several of one are averaged."""
-    by = "dataset" if question.unit == "dataset" else "run"
+    by = "dataset" if question.sample.test == "ranks" else "run"
     keys, methods = of_score[by].unique(), of_score["method"].unique()
     table = of_score.groupby(["method", by], sort=False)["value"].mean().unstack()
     whole = [key for key in keys if table[key].notna().all()]
-    if len(whole) < (1 if question.unit == "dataset" else 2):
+    if len(whole) < (1 if question.sample.test == "ranks" else 2):
         few = "none" if not whole else "one"
         raise ValueError(f"the methods share {few} of the {question.shared or by} values; leave one method out")
     rows = {str(method): table.loc[method, whole].to_numpy(dtype=float).tolist() for method in methods}
@@ -189,16 +190,17 @@ def _summaries(frame: pd.DataFrame, question: Question) -> dict[str, tuple[float
 def _of_found(question: Question, runs: Runs) -> Question:
     """A question about the methods that are there, with all that they have."""
     unit = _unit_of(question, runs)
+    sample = sample_of(unit)
     methods = {
         key: Planned(key, len(own), min(map(len, own.values())))
-        if unit == "search"
-        else Planned(key, 0, sum(map(len, own.values())), searched=unit == "single search")
+        if sample.of_searches
+        else Planned(key, 0, sum(map(len, own.values())), searched=sample.about == "methods")
         for key, own in runs.items()
     }
     counts = [planned.searches or planned.runs for planned in methods.values()]
-    units = 1 if unit == "single search" else min((one for one in counts if one > 1), default=1)
+    units = 1 if sample.test == "assumed" else min((one for one in counts if one > 1), default=1)
     values = [value for own in runs.values() for of_search in own.values() for value in of_search]
-    step = question.step or (0.0 if unit == "summary" else rounding_step(values))
+    step = question.step or (0.0 if sample.test == "welch" else rounding_step(values))
     digits = max(question.digits, _digits(runs, question)) if question.in_percent else _digits(runs, question)
     return replace(question, unit=unit, methods=methods, units=units, step=step, digits=digits)
 
@@ -219,7 +221,7 @@ def _digits(runs: Runs, question: Question) -> int:
 
 def _unit_of(question: Question, runs: Runs) -> Unit:
     """What the values are, by the searches that are named; a given deviation makes a search of each method's runs."""
-    if question.unit != "search" or any(len(own) > 1 for own in runs.values()):
+    if not question.sample.of_searches or any(len(own) > 1 for own in runs.values()):
         return question.unit
     named = any(search != "" for own in runs.values() for search in own)
     return "single search" if named or question.assumed else "run"

@@ -12,10 +12,11 @@ import numpy as np
 import pandas as pd
 
 from results.answer.intervals import Interval
-from results.answer.question import PAIRED, Question
+from results.answer.question import Question
+from results.answer.sample import Sample
 from results.answer.values import Finding, MethodValues, Pair, Runs
 from results.spec.plan import LeftOut
-from results.wording import ENDLESS, Ends, counted, first_of, in_letters, place_words, score_form
+from results.wording import ENDLESS, Ends, counted, first_of, place_words, score_form
 
 _MOST_ROWS = 30
 """Of more methods or pairs a notebook shows the first and the last ones."""
@@ -176,20 +177,9 @@ class Answer:
         return [pair if self.question.sign * pair.difference > 0 else pair.turned() for pair in pairs]
 
     @property
-    def unit_word(self) -> str:
-        """What a value of a method is, such as `search` or `run`."""
-        shared = self.question.shared or "block"
-        words = {"single search": "search", "summary": "fold" if self.question.folds else "run", "block": shared}
-        return words.get(self.question.unit, self.question.unit)
-
-    @property
-    def may_not_recur(self) -> list[Pair]:
-        """The pairs whose claim leans on few searches that happened to agree."""
-        return [pair for pair in self.shown_pairs if pair.may_not_recur]
-
-    def mark_words(self, pair: Pair) -> str:
-        """Write the mark of such a pair after its verdict, such as `; another three searches may not show it`."""
-        return f"; another {in_letters(self.question.units)} searches may not show it" if pair.may_not_recur else ""
+    def sample(self) -> Sample:
+        """What the methods' values are: rules and words."""
+        return self.question.sample
 
     @property
     def limited(self) -> list[Pair]:
@@ -202,9 +192,8 @@ class Answer:
 
     def with_failed_words(self, pair: Pair) -> str:
         """Write the difference that counts failures too, such as `with failed runs -26.1`."""
-        unit = "runs" if self.question.unit == "run" else "searches"
         form = f"+{score_form(self.question.digits)}"
-        return f"with failed {unit} {self.question.number(pair.difference_of_all, form=form)}"
+        return f"with failed {self.sample.words} {self.question.number(pair.difference_of_all, form=form)}"
 
     @cached_property
     def rank_intervals(self) -> dict[str, tuple[int, int]]:
@@ -221,7 +210,7 @@ class Answer:
     @cached_property
     def mean_ranks(self) -> dict[str, float]:
         """The mean rank of each method on the blocks or datasets that all share, 1 for the best."""
-        if self.question.unit not in PAIRED or not self.compared:
+        if not self.sample.paired or not self.compared:
             return {}
         values = self.question.sign * np.array([self.values[key].units for key in self.compared])
         ranks = pd.DataFrame(values).rank(ascending=False).mean(axis=1)
@@ -255,7 +244,7 @@ class Answer:
         `difference_of_all` counts the searches (or runs) that failed too.
         """
         of_pair = ("a", "b", "difference", "difference_of_all", "better", "half_width", "p", "p_better", "smallest")
-        columns = [*of_pair, "break_even", "size", "untested", "may_not_recur", "ahead", "extent"]
+        columns = [*of_pair, "break_even", "size", "untested", "ahead", "extent"]
         rows = [[getattr(pair, name) for name in columns] for pair in self.shown_pairs]
         return pd.DataFrame(rows, columns=columns)
 
@@ -270,13 +259,14 @@ class Answer:
                 "low": factor * pair.interval[0] if pair.interval else math.nan,
                 "high": factor * pair.interval[1] if pair.interval else math.nan,
                 "p_adjusted": pair.p_better,
-                "verdict": self._verdict(pair),
+                "verdict": self.verdict_words(pair),
             }
             for pair in self.shown_pairs
         ]
         return pd.DataFrame(rows)
 
-    def _verdict(self, pair: Pair) -> str:
+    def verdict_words(self, pair: Pair) -> str:
+        """Write what a pair shows: `A better`, `A better after 400 steps`, `equal` or `cannot tell`."""
         if pair.better:
             return f"{self.titles[pair.better]} better"
         if pair.ahead:
@@ -287,7 +277,7 @@ class Answer:
         """Return the answer in a line: what the first pairs show, claims first."""
         lines = []
         for pair in self.shown_pairs:
-            verdict, points = self._verdict(pair), self.question.points
+            verdict, points = self.verdict_words(pair), self.question.points
             size = f"{self.difference_words(pair)}{points}"
             lines.append(f"{self.titles[pair.a]} − {self.titles[pair.b]}: {size} ({verdict})")
         found = "; ".join(first_of(lines, 3)) if lines else "nothing to compare"
@@ -312,7 +302,7 @@ class Answer:
             {
                 "": [f"{titles[pair.a]} − {titles[pair.b]}" for pair in pairs],
                 "difference": [self.difference_words(pair, f"+{form}") for pair in pairs],
-                "verdict": [self._verdict(one) for one in pairs],
+                "verdict": [self.verdict_words(one) for one in pairs],
                 "would have shown": [
                     "none" if pair.smallest and pair.smallest >= self.question.largest else self._number(pair.smallest)
                     for pair in pairs

@@ -140,9 +140,9 @@ def _own_method(frame: pd.DataFrame, question: Question, method: str) -> Planned
     """A method of which rows were added to an export: it has what is there."""
     rows = frame[frame["method"] == method].drop_duplicates(["search", "run"])
     runs = rows.groupby("search").size()
-    if question.unit == "search":
+    if question.sample.of_searches:
         return Planned(method, len(runs), int(runs.min()))
-    return Planned(method, 0, len(rows), searched=question.unit == "single search")
+    return Planned(method, 0, len(rows), searched=question.sample.about == "methods")
 
 
 _READ_AS = {

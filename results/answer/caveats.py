@@ -3,11 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from results.answer.answers import Answer
-from results.answer.compare import fragile_claims, record_for_marks
 from results.answer.deviations import kept_range, search_deviation
 from results.answer.pair_tests import power_words
 from results.answer.planning import MOST_UNITS, Detectable, detectable, deviation_behind, more_for, seen_with, units_for
-from results.answer.question import PAIRED, Question, Unit
+from results.answer.question import Question
 from results.answer.values import Finding
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.wording import (
@@ -15,11 +14,9 @@ from results.wording import (
     counted,
     counted_span,
     first_of,
-    in_letters,
     joined,
     listed,
     percent,
-    plural,
     score_form,
     span,
     verb,
@@ -36,8 +33,6 @@ def caveats(found: Answer) -> list[Finding]:
         of_budget,
         of_settings,
         of_means,
-        of_marks,
-        of_fragile,
         of_constants,
         of_single_searches,
         of_failed,
@@ -56,57 +51,57 @@ def of_missing(found: Answer) -> Iterator[Finding]:
 def of_budget(found: Answer) -> Iterator[Finding]:
     """Say which differences the budget can show, unless looks decide how large it is."""
     question = found.question
-    if len(question.compared) > 1 and not question.looks and question.unit != "dataset":
-        if (seen := found.would_have_shown(found.pairs)) and question.unit != "single search":
+    if len(question.compared) > 1 and not question.looks and question.sample.test != "ranks":
+        if (seen := found.would_have_shown(found.pairs)) and question.sample.test != "assumed":
             yield _seen_finding(found, seen)
             return
         budget = detectable(question, len(question.compared), found)
         # What is not known of single searches is a finding about the search.
-        if budget.deviation is not None or budget.unit != "single search":
+        if budget.deviation is not None or question.sample.test != "assumed":
             yield budget_finding(budget, question, found.would_have_shown(found.pairs))
 
 
 def _seen_finding(found: Answer, seen: tuple[float, float]) -> Finding:
     """Say which differences the tested pairs could have seen, and what one unit more of each would change."""
-    question, unit, power = found.question, found.unit_word, power_words(found.question.compare)
+    question, sample, power = found.question, found.sample, power_words(found.question.compare)
     tested = [pair for pair in found.pairs if pair.smallest is not None]
     counts = {own.n for pair in tested for own in (pair.of_a, pair.of_b) if not own.planned.constant}
     most = max(counts)
     methods = counted(len({key for pair in tested for key in (pair.a, pair.b)}), "method")
-    each = "" if question.unit in PAIRED else f" of each of {methods}"
-    given = f"{counted_span(counts, unit)}{each}"
+    given = f"{counted_span(counts, sample.word)}{f'{sample.each} of {methods}' if sample.each else ''}"
     if min(seen) >= question.largest:
         text, detail = f"{capitalized(given)} can show no difference.", []
     else:
         text = f"Differences below {question.numbers(seen)}{question.points} can stay unseen."
         detail = [f"{given} {verb(most, 'show')} larger ones in {question.score_name} with a probability of {power}."]
-    if question.unit == "fold":  # More folds are no more data.
+    if not sample.takes_more:
         return Finding("limit", text, "comparison", " ".join(detail))
-    more, of_each = [one for one in seen_with(found, 1).values() if one < question.largest], " of each" if each else ""
+    more = [one for one in seen_with(found, 1).values() if one < question.largest]
     if more:
-        detail.append(
-            f"One {unit} more{of_each} would show {question.numbers((min(more), max(more)))}{question.points}."
-        )
+        shown = f"{question.numbers((min(more), max(more)))}{question.points}"
+        detail.append(f"One {sample.word} more{sample.each} would show {shown}.")
     if question.bound:
         ordered = sorted(tested, key=lambda pair: pair.smallest or 0.0)
-        takes = f"takes {takes_words(found, [more_for(found, ordered[at], question.bound) for at in (0, -1)])}{of_each}"
+        takes = (
+            f"takes {takes_words(found, [more_for(found, ordered[at], question.bound) for at in (0, -1)])}{sample.each}"
+        )
         detail.append(f"A difference of {question.margin_words}{question.points} {takes}.")
-    if question.unit in ("search", "run"):
+    if sample.test == "pooled":
         known, source = deviation_behind(question, found)
-        detail.append(_follows(question, question.unit, known.deviation if known else None, source))
+        detail.append(_follows(question, known.deviation if known else None, source))
     return Finding("limit", text, "comparison", " ".join(filter(None, detail)))
 
 
 def takes_words(found: Answer, more: Sequence[int | None]) -> str:
     """How many searches or runs a difference takes, by how many more it takes: of each, if all have as many."""
-    counts, unit = {found.values[key].n for key in found.compared if found.values[key].n > 1}, found.unit_word
+    counts, sample = {found.values[key].n for key in found.compared if found.values[key].n > 1}, found.sample
     known = [one for one in more if one is not None]
     if not known:
-        return f"more than {MOST_UNITS:,} {plural(unit)}"
+        return f"more than {MOST_UNITS:,} {sample.words}"
     own = counts.pop() if len(counts) == 1 else 0
     ends = span([own + one for one in known], ",d", 1) if own else span([max(0, one) for one in known], ",d", 1)
     above = "" if len(known) == len(more) else " or more"
-    return f"{ends}{above} {unit if ends == '1' else plural(unit)}{'' if own else ' more'}"
+    return f"{ends}{above} {sample.word if ends == '1' else sample.words}{'' if own else ' more'}"
 
 
 def budget_finding(budget: Detectable, question: Question, seen: tuple[float, float] | None = None) -> Finding:
@@ -114,12 +109,12 @@ def budget_finding(budget: Detectable, question: Question, seen: tuple[float, fl
 
     `seen` is what its pairs would have shown.
     """
-    unit = "run" if budget.unit == "run" else "search"
+    unit, units = question.sample.word, question.sample.words
     given = f"{counted(budget.units, unit)} of each of {counted(budget.methods, 'method')}"
     if budget.deviation is None:
-        more = "" if budget.units > 1 else f"; 3 {plural(unit)} of each would say"
+        more = "" if budget.units > 1 else f"; 3 {units} of each would say"
         text = f"Which differences {given} can show is not known."
-        return Finding("limit", text, "comparison", f"It depends on how far {plural(unit)} of this kind vary{more}.")
+        return Finding("limit", text, "comparison", f"It depends on how far {units} of this kind vary{more}.")
     smallest = None if (budget.smallest or 0.0) >= question.largest else budget.smallest
     text, detail = f"{capitalized(given)} can show no difference.", []
     if smallest is not None:
@@ -128,28 +123,25 @@ def budget_finding(budget: Detectable, question: Question, seen: tuple[float, fl
         detail.append(f"{given} {show} larger ones in {question.score_name} with a probability of {power}.")
     if budget.one_more is not None and budget.one_more < (smallest or question.largest):
         detail.append(f"One {unit} more of each would show {100 * budget.one_more:.1f} points.")
-    needed = f"more than {MOST_UNITS:,} {plural(unit)}" if budget.needed is None else counted(budget.needed, unit)
+    needed = f"more than {MOST_UNITS:,} {units}" if budget.needed is None else counted(budget.needed, unit)
     if budget.wanted is not None:
         detail.append(f"A difference of {question.margin_words} points takes {needed} of each.")
-    detail.append(_follows(question, budget.unit, budget.deviation, budget.source))
+    detail.append(_follows(question, budget.deviation, budget.source))
     return Finding("limit", text, "comparison", " ".join(detail))
 
 
-def _follows(question: Question, by: Unit, found: float | None, behind: str) -> str:
+def _follows(question: Question, found: float | None, behind: str) -> str:
     """Say from which deviation a budget's numbers follow, and for which tests."""
     if not found:
         return ""
-    unit = "run" if by == "run" else "search"
     known = {"all": "all pairs", "best": "each method with the best"}
     compared = question.methods.get(question.compare)  # A plan can ask for a method that has no score yet.
     asked = known.get(question.compare) or f"each with {compared.title if compared else question.compare}"
     source = f" in {behind}" if behind else ", as given"
-    doubled = ", doubled for one search each" if by == "single search" and behind else ""
+    doubled = ", doubled for one search each" if question.sample.test == "assumed" and behind else ""
     deviation = question.number(found, form=score_form(question.digits + 1))
-    return (
-        f"This follows from a deviation of {deviation}{question.points} between {plural(unit)}{source}{doubled}, for "
-        f"tests of {asked}."
-    )
+    between = f"between {question.sample.words}{source}{doubled}"
+    return f"This follows from a deviation of {deviation}{question.points} {between}, for tests of {asked}."
 
 
 def of_constants(found: Answer) -> Iterator[Finding]:
@@ -162,7 +154,7 @@ def of_constants(found: Answer) -> Iterator[Finding]:
 def of_single_searches(found: Answer) -> Iterator[Finding]:
     """Say what one search of each method can show."""
     searched = any(planned.searched for planned in found.question.methods.values())
-    if found.question.unit == "single search" and searched:
+    if found.sample.test == "assumed" and searched:
         yield Finding("limit", "One search of each method.", "search", _single_search(found))
 
 
@@ -189,15 +181,15 @@ def of_failed(found: Answer) -> Iterator[Finding]:
         "Nothing crashed. Such a search is set aside: means, intervals and tests are about a search that does not "
         "fail. More trials or a narrower range make failures rarer, and more searches tell how rare."
     )
-    if (unit := found.unit_word) == "run":
+    if not found.sample.of_searches:
         detail = "Such a run is set aside: means, intervals and tests are about the others."
     for key, failed in found.failed.items():
         own, reached = found.values[key], listed([found.question.number(value) for value in sorted(failed)])
         way = "above" if found.question.sign < 0 else "below"
         low = f"{verb(len(failed), 'lie')} far {way} the others"
-        text = f"{found.titles[key]}: {len(failed)} of {counted(own.count, unit)} "
+        text = f"{found.titles[key]}: {len(failed)} of {counted(own.count, found.sample.word)} "
         others = found.question.numbers(own.units)
-        text += f"{low if unit == 'run' else 'found no good setting'} ({reached}; the others {others})."
+        text += f"{low if not found.sample.of_searches else 'found no good setting'} ({reached}; the others {others})."
         yield Finding("limit", text, "search", detail)
 
 
@@ -211,68 +203,25 @@ def of_means(found: Answer) -> Iterator[Finding]:
     ]
     if named:
         text = f"No verdict about {joined(first_of(named, NAMED))}."
-        detail = f"A typical {found.unit_word} of the first is better, and its mean over all of them is worse."
+        detail = f"A typical {found.sample.word} of the first is better, and its mean over all of them is worse."
         yield Finding("limit", text, "comparison", detail)
-
-
-def of_marks(found: Answer) -> Iterator[Finding]:
-    """Name the claims that lean on few searches which happened to agree."""
-    marked, record = found.may_not_recur, record_for_marks(found)
-    if marked and record:
-        claims = [pair for pair in found.pairs if pair.better or pair.size == "within"]
-        named = [f"{found.titles[pair.better or pair.a]} over {found.titles[pair.worse or pair.b]}" for pair in marked]
-        text = f"Another {in_letters(found.question.units)} searches may not show {len(marked)} of "
-        text += f"{counted(len(claims), 'claim')}: {joined(first_of(named, NAMED))}."
-        detail = (
-            f"Few searches can happen to agree. If they varied by {100 * record.deviation:.2f} points as in "
-            f"{record.record} ({record.setting}), {'it' if len(marked) == 1 else 'they'} would be gone."
-        )
-        yield Finding("limit", text, "comparison", detail)
-
-
-def of_fragile(found: Answer) -> Iterator[Finding]:
-    """Name the claims that hang on a method that they are not about."""
-    fragile = fragile_claims(found)
-    named = [
-        f"{found.titles[better]} over {found.titles[worse]} without {' or '.join(found.titles[key] for key in without)}"
-        for (better, worse), without in fragile.items()
-    ]
-    if named:
-        claims = counted(len(found.claims), "claim")
-        text = f"Fragile: {len(named)} of {claims} would not be made without another method."
-        yield Finding("warning", text, "comparison", f"{capitalized('; '.join(first_of(named, NAMED)))}.")
 
 
 def of_settings(found: Answer) -> Iterator[Finding]:
-    """Say how much searches may vary before claims about given settings would say nothing about methods."""
-    claims = [pair for pair in found.pairs if pair.better and pair.break_even is not None]
-    if found.question.folds:
+    """Say what the answer is about, where it is not about methods."""
+    if found.sample.about == "this dataset":
         text = "One dataset, over its folds: the answer is about this dataset."
         detail = (
             "Folds share training data, so the interval of a difference is wider than that of as many runs (Nadeau and "
             "Bengio)."
         )
         yield Finding("limit", text, "comparison", detail)
-    if found.question.unit == "dataset" and found.tested:
+    if found.sample.about == "datasets like these" and found.tested:
         text = "The datasets are the sample: the answer is about datasets like these, each with one score of a method."
         yield Finding("limit", text, "comparison", "Wilcoxon's signed-rank test, corrected by Holm's method.")
     text = "Runs of given settings are compared: the answer is about these settings, not about the methods."
-    of_runs = found.question.unit in ("run", "block", "summary") and not found.question.folds
-    if of_runs and not claims and found.question.experiment is None and found.pairs:
-        yield Finding("limit", text, "comparison", "Another search could find other settings.")
-    if not of_runs or not claims:
-        return
-    weakest = min(claims, key=lambda pair: pair.break_even or 0.0)
-    better, worse = (found.titles[key or ""] for key in (weakest.better, weakest.worse))
-    room = ""
-    if weakest.break_even:
-        # Two digits, and an exponent for small numbers alone.
-        room = f"{float(f'{found.question.factor * weakest.break_even:.2g}'):.12g}{found.question.points}"
-    detail = (
-        f"{better} is {found.difference_words(weakest, size=True)} better than {worse}; this would be gone if searches "
-        f"of the two varied {f'by more than {room}' if room else 'at all'}."
-    )
-    yield Finding("limit", text, "comparison", f"{detail}{in_records(found)}")
+    if found.sample.about == "settings" and found.question.experiment is None and found.pairs:
+        yield Finding("limit", text, "comparison", f"Another search could find other settings.{in_records(found)}")
 
 
 def in_records(found: Answer) -> str:
@@ -310,7 +259,7 @@ def of_looks(found: Answer) -> Iterator[Finding]:
 
 def unit_sentence(found: Answer) -> str:
     """Say what the answer is about: methods, or the settings that the runs are of."""
-    if found.question.unit == "search":
+    if found.sample.of_searches:
         counts = [own.count for own in found.values.values()]
         return f"Methods are compared by the means of their searches, {span(counts, 'd', 1)} of each."
     return " ".join(one.sentences for one in (*of_settings(found), *of_single_searches(found)))

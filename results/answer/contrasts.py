@@ -118,7 +118,7 @@ def _weights(contrast: Contrast, names: Sequence[str]) -> list[float]:
 
 
 def _why_untested(found: Answer, contrast: Contrast, tested: Sequence[str]) -> str | None:
-    if found.question.unit == "single search":
+    if found.question.sample.test == "assumed":
         return "each method was searched once"
     without = [key for key in (*contrast.a, *contrast.b) if key not in tested]
     if not without:

@@ -7,7 +7,7 @@ steps or these ranges, and is no verdict about methods (`Pair.limited`). The bet
 from pydantic import JsonValue
 
 from results.records.records import RunRecord
-from results.spec.ends import open_ends
+from results.spec.ends import FEWEST_SEARCHES, open_ends, pressed_ends
 from results.spec.range import End
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import counted
@@ -34,6 +34,15 @@ def open_ends_of(measured: MeasuredExperiment, method: str) -> list[tuple[str, E
     """Return the ends of a method's ranges that its searches press and no probe shut."""
     probed = [one for one in measured.plan.probed if one.method == method]
     return open_ends(measured.plan.rows[method].ranges, settings_of(measured, method), probed)
+
+
+def pressed_words(measured: MeasuredExperiment, method: str) -> str:
+    """Write the ends of ranges that a method's searches press, as `loss.alpha 1 (low)`; of few searches, of any one."""
+    ranges, settings = measured.plan.rows[method].ranges, settings_of(measured, method)
+    ends = open_ends_of(measured, method)
+    if 0 < len(settings) < FEWEST_SEARCHES:
+        ends = pressed_ends(ranges, settings, fewest=1)
+    return ", ".join(f"{target} {ranges[target].ends[end == 'high']:g} ({end})" for target, end in ends)
 
 
 def settings_of(measured: MeasuredExperiment, method: str) -> list[dict[str, JsonValue]]:

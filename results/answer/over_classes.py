@@ -1,6 +1,6 @@
 """How much scores and differences depend on the test classes: intervals by a bootstrap of the classes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,11 +10,9 @@ import numpy.typing as npt
 from results.answer.answers import Answer
 from results.answer.intervals import t_quantile
 from results.answer.pair_tests import Numbers
-from results.answer.values import Finding
 from results.records.frame import EMBEDDING_KINDS, EmbeddingKind
 from results.records.records import ClassScores, RunRecord
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.wording import counted, first_of, percent, verb
 
 RESAMPLES = 2000
 NAMED = 3
@@ -87,33 +85,6 @@ def score_over_classes(runs: Sequence[RunRecord], embeddings: EmbeddingKind, met
     scores = np.mean([[getattr(row, metric) for row in getattr(one, embeddings)] for one in known], axis=0)
     (width,) = class_half_widths(known[0].queries, scores[:, None]).tolist()
     return width, sum(count > 0 for count in known[0].queries)
-
-
-def of_classes(found: Answer) -> Iterator[Finding]:
-    """Say where the test classes are the smaller sample, and which claims other classes may not show."""
-    tested = [pair for pair in found.pairs if pair.over_classes is not None and pair.half_width is not None]
-    wider = [pair for pair in tested if (pair.over_classes or 0) > (pair.half_width or 0)]
-    if not wider or found.question.tested is None:
-        return
-    unit = "runs" if found.question.unit == "run" else "searches"
-    claims = [pair for pair in tested if pair.better]
-    open_ones = [pair for pair in claims if (pair.over_classes or 0) >= abs(pair.difference)]
-    named = [
-        f"{found.titles[pair.better or '']} over {found.titles[pair.worse or '']} "
-        f"{percent(abs(pair.difference), pair.over_classes)}"
-        for pair in open_ones
-    ]
-    classes = found.question.tested.classes
-    text = f"On {len(wider)} of {counted(len(tested), 'pair')} the {counted(classes, 'test class')} "
-    text += f"{verb(classes, 'say')} less than the {unit}."
-    detail = f"The interval over classes is wider than that over {unit}."
-    if open_ones:
-        text += f" Other classes may not show {len(open_ones)} of {counted(len(claims), 'claim')}."
-        detail += f" With the interval over classes: {'; '.join(first_of(named, NAMED))}."
-    elif claims:
-        detail += " No claim's interval over classes contains 0."
-    few = not open_ones and 2 * len(wider) < len(tested)
-    yield Finding("note" if few else "limit", text, "comparison", detail)
 
 
 def _typical_runs(found: Answer, method: str, records: Sequence[RunRecord]) -> list[RunRecord]:

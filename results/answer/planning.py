@@ -12,7 +12,7 @@ from results.answer.answers import Answer
 from results.answer.compare import differences_of
 from results.answer.deviations import SearchDeviation, nearest_search_deviation, run_deviation, search_deviation
 from results.answer.pair_tests import POWER, Numbers, corrected_level, pairs_of, pool_or_own, smallest_detectable
-from results.answer.question import ALPHA, Question, Unit
+from results.answer.question import ALPHA, Question
 from results.answer.values import Pair
 
 MOST_UNITS = 1000
@@ -26,7 +26,6 @@ class Detectable:
     """What an experiment can see. Differences are in the unit of the values.
 
     Attributes:
-        unit: What the methods are compared by.
         units: Searches of each method, or runs if nothing is searched.
         deviation: Standard deviation from unit to unit; None if it is not known, and then the next three are None too.
         smallest: Smallest true difference that is called better with a probability of 80 %; None if there is no test.
@@ -36,7 +35,6 @@ class Detectable:
         source: Where the deviation is from: `this experiment`, `these scores` or a record; empty for a given one.
     """
 
-    unit: Unit
     methods: int
     units: int
     deviation: float | None
@@ -53,20 +51,20 @@ def detectable(question: Question, methods: int, found: Answer | None = None) ->
     The difference of interest is the margin of equality. The deviation is that of the answer's own searches or runs
     if it has any, else that of the nearest record.
     """
-    unit, units, margin = question.unit, question.units, question.bound
+    units, margin = question.units, question.bound
     known, source = deviation_behind(question, found)
     if known is None:
-        return Detectable(unit, methods, units, None, None, None, None, margin, "")
+        return Detectable(methods, units, None, None, None, None, margin, "")
     deviation = known.deviation
     alpha = ALPHA * units / sum(question.looks) if question.looks else ALPHA
 
     def smallest(count: int) -> float | None:
         if count > 1:
             return deviation * smallest_difference(methods, count, question.compare, alpha)
-        return smallest_of_one_search(known, methods, question.compare) if unit == "single search" else None
+        return smallest_of_one_search(known, methods, question.compare) if question.sample.test == "assumed" else None
 
     needed = None if margin is None else units_for(methods, margin / deviation, question.compare)
-    return Detectable(unit, methods, units, deviation, smallest(units), smallest(units + 1), needed, margin, source)
+    return Detectable(methods, units, deviation, smallest(units), smallest(units + 1), needed, margin, source)
 
 
 def deviation_behind(question: Question, found: Answer | None = None) -> tuple[SearchDeviation | None, str]:
@@ -80,9 +78,9 @@ def deviation_behind(question: Question, found: Answer | None = None) -> tuple[S
 
 def _deviation(question: Question, found: Answer | None) -> SearchDeviation | None:
     """The deviation of what is compared: the answer's own, or that of a record."""
-    if question.unit == "single search":
+    if question.sample.test == "assumed":
         return question.assumed
-    if question.unit not in ("search", "single search"):
+    if not question.sample.of_searches:
         return run_deviation([] if found is None else [own.units for own in found.values.values()])
     if found is not None:
         between = search_deviation(found.searches)
@@ -106,7 +104,7 @@ def seen_with(found: Answer, more: int) -> dict[frozenset[str], float]:
     They are those of the pair's own test: with its variances, and with the degrees of freedom of as many values.
     """
     tested = [pair for pair in found.pairs if pair.smallest is not None]
-    if not tested or found.question.unit == "single search":
+    if not tested or found.question.sample.test == "assumed":
         return {}
     names = _names_of(tested)
     places = {frozenset((names[i], names[j])): n for n, (i, j) in enumerate(zip(*pairs_of(len(names)), strict=True))}
@@ -129,7 +127,7 @@ def _smallest_with(found: Answer, names: Sequence[str], more: int, places: Any) 
 
 def more_for(found: Answer, pair: Pair, wanted: float) -> int | None:
     """Return how many units more of each method a pair takes to show a difference; None above `MOST_UNITS`."""
-    if pair.smallest is None or found.question.unit == "single search":
+    if pair.smallest is None or found.question.sample.test == "assumed":
         return None
     names = _names_of([one for one in found.pairs if one.smallest is not None])
     first, second = sorted((names.index(pair.a), names.index(pair.b)))

@@ -4,10 +4,11 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from results.answer.deviations import SearchDeviation, nearest_search_deviation
-from results.answer.limits import cut_off_words, open_ends_of
+from results.answer.limits import cut_off_words, open_ends_of, pressed_words
+from results.answer.sample import Sample, Unit, sample_of
 from results.records.frame import EmbeddingKind
 from results.records.records import RunRecord
 from results.records.scores_table import Reading
@@ -25,16 +26,6 @@ MARGIN = 0.5
 FURTHER_SCORES = 5
 """Headline scores beside the primary one: three metrics of two kinds of embeddings."""
 
-Unit = Literal["search", "single search", "run", "block", "fold", "dataset", "summary"]
-"""What a method's values are: means of repeated searches, the runs of its only search, or runs of a given setting.
-
-In scores that were measured elsewhere also runs on blocks that all methods share (splits, subjects, seeds), folds of a
-cross-validation, one score on each of several datasets, or a mean of runs with its deviation.
-"""
-
-PAIRED: tuple[Unit, ...] = ("block", "fold", "dataset")
-"""The values of the methods belong together, one by one."""
-
 
 @dataclass(frozen=True)
 class Planned:
@@ -48,7 +39,8 @@ class Planned:
         constant: Whether one run stands for all, because every other would be equal.
         left_out: Why it is not tested against the others.
         cut_off: After how long its trainings were cut off, such as `after 400 steps`; empty if they were not.
-        open_ends: Whether better settings can lie beyond the ranges that were searched.
+        pressed: The ends of ranges that its searches press, such as `loss.alpha 1 (low)`.
+        open_ends: Whether better settings can lie beyond them.
         older: Whether it has runs that an older version of the evaluation tested than other methods' runs.
     """
 
@@ -60,6 +52,7 @@ class Planned:
     constant: bool = False
     left_out: LeftOut | None = None
     cut_off: str = ""
+    pressed: str = ""
     open_ends: bool = False
     older: bool = False
 
@@ -112,7 +105,7 @@ class Question(Reading):
         methods: The methods in the order of the rows. Planned ones without runs count in the correction.
         defaults: The method that each row of default settings belongs to, by the row's key.
         experiment: The experiment that the scores are of, by whose conditions a deviation is assumed.
-        least_deviation: Searches of losses are taken to vary by no less, whatever they show (`with_marks`).
+        least_deviation: Searches of losses are taken to vary by no less, whatever they show (`record_of_searches`).
         half_can_fail: Whether a value below half of its method's best can have failed (`typical.failed`): for
             experiments of this suite.
         scale: What the scores are: fractions of 1 or percent, which are shown in percent, or points of a score that is
@@ -144,6 +137,11 @@ class Question(Reading):
     shared: str = ""
     folds: int = 0
     keep_all: bool = False
+
+    @property
+    def sample(self) -> Sample:
+        """What the methods' values are: rules and words."""
+        return sample_of(self.unit, self.shared, folds=bool(self.folds))
 
     @property
     def score_name(self) -> str:
@@ -263,7 +261,7 @@ def planned_question(experiment: Experiment, embeddings: EmbeddingKind | None = 
         compare=primary.compare,
         margin=primary.margin,
         looks=LOOKS if search.until_decided else (),
-        units=experiment.reproductions if unit == "run" else search.searches,
+        units=search.searches if search.trials else experiment.reproductions,
         assumed=_assumed(experiment, unit, primary.metric, primary.embeddings),
         experiment=experiment,
         half_can_fail=True,
@@ -294,6 +292,7 @@ def question_of(measured: MeasuredExperiment) -> Question:
             constant=key in plan.constant,
             left_out=left_out.get(key),
             cut_off=cut_off_words(measured, key),
+            pressed=pressed_words(measured, key),
             open_ends=bool(open_ends_of(measured, key)),
             older=key in older,
         )
@@ -324,6 +323,6 @@ def unit_of(experiment: Experiment) -> Unit:
 
 
 def _assumed(experiment: Experiment | None, unit: Unit, metric: str, embeddings: str) -> SearchDeviation | None:
-    if experiment is None or unit != "single search":
+    if experiment is None or sample_of(unit).test != "assumed":
         return None
     return nearest_search_deviation(experiment, metric, embeddings, with_failed=True)

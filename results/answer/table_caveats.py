@@ -12,10 +12,9 @@ from results.answer.answers import Answer
 from results.answer.caveats import NAMED, caveats, in_records, takes_words
 from results.answer.pair_tests import MOST_DEGREES, SHARE_OF_BETTER, Numbers, break_even, family, power_words
 from results.answer.planning import more_for
-from results.answer.question import PAIRED
 from results.answer.values import Finding, Pair
 from results.records.columns import RUN
-from results.wording import counted, few, joined, listed, plural, some, things, verb
+from results.wording import counted, few, joined, listed, some, things, verb
 
 COARSE = 0.001
 """A percentage that is rounded to a tenth of a point or more is named."""
@@ -59,7 +58,7 @@ def _needed(found: Answer) -> Iterator[Finding]:
     open_ones = [pair for pair in open_ones if pair.difference]
     if len(open_ones) > NAMED:
         open_ones.sort(key=lambda pair: -abs(pair.difference))
-    if not open_ones or found.question.unit in ("single search", "fold", "dataset"):
+    if not open_ones or not found.sample.takes_more:
         return
     parts = [
         f"{_ahead(found, pair)} takes {takes_words(found, [more_for(found, pair, abs(pair.difference))])}"
@@ -67,8 +66,7 @@ def _needed(found: Answer) -> Iterator[Finding]:
     ]
     left = len(open_ones) - NAMED
     more = f"; {counted(left, 'more pair')} {verb(left, 'are')} open" if left > 0 else ""
-    of_each = "" if found.question.unit in PAIRED else " of each"
-    text = f"{plural(found.unit_word).capitalize()}{of_each} that would show a difference of the size seen here: "
+    text = f"{found.sample.words.capitalize()}{found.sample.each} that would show a difference of the size seen here: "
     detail = f"With a probability of {power_words(found.question.compare)}, if the true difference is as large."
     yield Finding("note", f"{text}{joined(parts)}{more}.", "comparison", detail)
 
@@ -82,12 +80,12 @@ def _single(found: Answer) -> Iterator[Finding]:
     """Name methods of one run or search, and the deviation that would give a verdict about them."""
     assumed = found.question.assumed
     names = [found.titles[key] for key in found.compared if found.values[key].n == 1]
-    if not names or found.question.unit in PAIRED or (assumed is not None and assumed.given):
+    if not names or found.sample.paired or (assumed is not None and assumed.given):
         return
-    unit = "search" if found.question.unit == "search" else "run"
-    text = f"One {unit} each, so there is no verdict about {few(names, most=8)}."
-    detail = f"Three {plural(unit)} of each would give one."
-    limits = _largest_deviations(found) if found.question.unit not in ("search", "summary") else {}
+    text = f"One {found.sample.value} each, so there is no verdict about {few(names, most=8)}."
+    detail = f"Three {found.sample.values} of each would give one."
+    single_runs = not found.sample.of_searches and found.sample.test != "welch"
+    limits = _largest_deviations(found) if single_runs else {}
     if limits:
         largest = max(limits, key=lambda pair: limits[pair])
         named = dict.fromkeys([next(iter(limits)), largest])
@@ -126,21 +124,21 @@ def _left_out(found: ScoresAnswer) -> Iterator[Finding]:
 
 
 def _unequal(found: Answer) -> Iterator[Finding]:
-    if found.question.unit in PAIRED:
+    if found.sample.paired:
         return
     counts = {found.titles[key]: found.values[key].count for key in found.compared}
     if len(set(counts.values())) > 1:
         named = [f"{title} {count}" for title, count in counts.items()]
         spread = joined(named) if len(named) <= 8 else f"{min(counts.values())} to {max(counts.values())}"
-        text = f"Unequal numbers of {plural(found.unit_word)}: {spread}."
+        text = f"Unequal numbers of {found.sample.words}: {spread}."
         yield Finding("note", text, "data", "Tests and intervals count them.")
 
 
 def _unshared(found: Answer) -> Iterator[Finding]:
     """Name the blocks, folds or datasets that not all methods have, which are left out."""
-    if found.question.unit not in PAIRED or not found.runs:
+    if not found.sample.paired or not found.runs:
         return
-    by = "dataset" if found.question.unit == "dataset" else "run"
+    by = "dataset" if found.sample.test == "ranks" else "run"
     whole = next(iter(found.runs.values()))
     gone = [key for key in dict.fromkeys(found.frame[by]) if key not in whole]
     if gone:
@@ -151,7 +149,8 @@ def _unshared(found: Answer) -> Iterator[Finding]:
 def _together(found: Answer) -> Iterator[Finding]:
     """Say when runs of equal seeds move together: whether to pair them is decided before the scores are seen."""
     question = found.question
-    if question.unit != "run" or question.shared.casefold() not in RUN or len(found.compared) < 2:
+    of_runs = found.sample.test == "pooled" and not found.sample.of_searches
+    if not of_runs or question.shared.casefold() not in RUN or len(found.compared) < 2:
         return
     table = found.frame[(found.frame["metric"] == question.score) & (found.frame["embeddings"] == question.embeddings)]
     wide = (
@@ -195,7 +194,7 @@ def shared_part(values: Numbers) -> tuple[float, float, float]:
 def _equal(found: Answer) -> Iterator[Finding]:
     """Name scores that are equal too often to be measured: a copied row, or a seed without effect."""
     question = found.question
-    if question.unit == "summary":
+    if found.sample.test == "welch":
         return
     coarse = question.in_percent and question.step >= COARSE
     seen: dict[tuple[float, ...], list[str]] = {}
@@ -220,7 +219,7 @@ def _rounded(found: Answer) -> Iterator[Finding]:
     question, step = found.question, found.question.step
     varies = [float(np.std(own.units, ddof=1)) for own in found.values.values() if len(own.units) > 1]
     coarse = step >= COARSE if question.in_percent else bool(varies) and step > float(np.median(varies))
-    if coarse and not question.tested and question.unit != "dataset":
+    if coarse and not question.tested and found.sample.test != "ranks":
         number = f"{question.factor * step:.6g}"
         text = f"The scores are rounded to {number}{question.points if number != '1' else ' point'}."
         detail = "Nothing smaller can be seen, and no deviation is taken to be smaller than that of rounding."

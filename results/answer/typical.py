@@ -38,7 +38,7 @@ def method_values(question: Question, runs: Runs) -> dict[str, MethodValues]:
     the complete searches. Else they are the runs. Values that failed are set aside.
     """
     found = {key: _all_values(planned, runs.get(key, {})) for key, planned in question.methods.items()}
-    if question.unit not in ("search", "run") or question.keep_all:
+    if question.sample.test != "pooled" or question.keep_all:
         return found  # Runs of single searches do not show how much searches vary, and pairs are not parted.
     pools: dict[tuple[bool, ...], dict[str, MethodValues]] = {}
     for key, own in found.items():
@@ -115,7 +115,7 @@ def intervals_of(question: Question, runs: Runs, values: Mapping[str, MethodValu
     compared, where each method was searched once, and over blocks that methods share, is Student's t over its own
     values; over folds with the variance of `paired_differences`.
     """
-    pooled = question.unit in ("search", "run")
+    pooled = question.sample.test == "pooled"
     widths = mean_half_widths({key: values[key] for key in question.compared}, question.step) if pooled else {}
     intervals = {}
     for key, own in values.items():
@@ -139,9 +139,9 @@ def _alone(question: Question, own: MethodValues) -> Interval:
         half = t_quantile(0.975, number - 1) * deviation * shares**0.5 if number > 1 else None
         return Interval(own.mean, half, number)
     alone = student_t_interval(own.units)
-    if question.unit == "dataset":
+    if question.sample.test == "ranks":
         return Interval(alone.mean, None, alone.n)
-    if question.unit == "fold" and alone.half_width is not None:
+    if question.folds and alone.half_width is not None:
         return Interval(alone.mean, alone.half_width * (1 + alone.n / (question.folds - 1)) ** 0.5, alone.n)
     return alone
 

@@ -86,7 +86,6 @@ class Pair:
             is better would be gone; 0 without a claim.
         direction: Which method is better, as far as the data can tell.
         size: Whether the difference is beyond the margin or within it, as far as they can tell.
-        may_not_recur: Whether its claim leans on few searches that happened to agree (`compare.with_marks`).
         ahead: Name of the method that is better as far as the `extent` goes, which is no verdict about
             methods (`limited`).
     """
@@ -109,7 +108,6 @@ class Pair:
     size: Size = "cannot tell"
     shift: float | None = None
     ends: tuple[float, float] | None = None
-    may_not_recur: bool = False
     ahead: str | None = None
 
     @property

@@ -11,10 +11,9 @@ from pathlib import PurePath
 from results.answer.answer_question import answer_frame
 from results.answer.answers import Answer
 from results.answer.caveats import caveats
-from results.answer.compare import with_marks
 from results.answer.contrasts import ContrastAnswer, contrasts_of
 from results.answer.intervals import Interval
-from results.answer.over_classes import of_classes, with_class_intervals
+from results.answer.over_classes import with_class_intervals
 from results.answer.question import question_of
 from results.answer.values import Finding
 from results.findings.origin import origin_findings
@@ -56,7 +55,7 @@ def answer_of(measured: MeasuredExperiment, compare: str | None = None) -> Exper
     """
     question = question_of(measured)
     asked = question if compare is None else replace(question, compare=compare)
-    found = with_marks(with_class_intervals(answer_frame(measured.frame, asked), measured.runs))
+    found = with_class_intervals(answer_frame(measured.frame, asked), measured.runs)
     parts = {one.name: getattr(found, one.name) for one in fields(Answer)}
     return ExperimentAnswer(**parts, measured=measured, planned=question.compare)
 
@@ -69,7 +68,6 @@ def _findings(found: ExperimentAnswer) -> tuple[Finding, ...]:
     return (
         *_chosen_later(found.question.compare, found.planned),
         *caveats(found),
-        *of_classes(found),
         *_part_of_the_budget(plan),
         *_below_untrained(found.titles, found.intervals, plan),
         *_all_trained(found, plan),
@@ -280,6 +278,5 @@ def contrast_findings(found: Answer, contrasts: Sequence[ContrastAnswer]) -> Ite
         p = f"p {one.p_better:.3f}" if one.p_better >= 0.001 else "p < 0.001"
         detail = f"{p}{corrected}{'' if one.shown or one.ahead else f'; {seen} would have shown'}"
         if one.means_disagree and one.difference_of_all is not None:
-            unit = "runs" if found.question.unit == "run" else "searches"
-            detail = f"with failed {unit} {percent(one.difference_of_all, form='+.2f')}"
+            detail = f"with failed {found.sample.words} {percent(one.difference_of_all, form='+.2f')}"
         yield Finding("limit", f"{text} points, {verdict} ({detail}).", "comparison")

@@ -5,8 +5,8 @@ They stand below their table alone, since they say nothing about the experiment.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from results.answer.peeking import Peeking
 from results.answer.values import Finding
+from results.findings.peeking import Peeking
 from results.records.records import RunRecord
 from results.spec.plan import LeftOut
 from results.wording import joined

@@ -11,13 +11,12 @@ from statistics import fmean
 import numpy as np
 
 from results.answer.answers import Answer
-from results.answer.limits import CUT_OFF_SHARE, cut_offs, length_of, open_ends_of, settings_of
+from results.answer.limits import cut_offs, pressed_words
 from results.answer.values import Finding
 from results.records.records import Event, RunRecord
-from results.spec.ends import FEWEST_SEARCHES, ProbedEnd, pressed_ends
+from results.spec.ends import ProbedEnd
 from results.spec.experiment_spec import Experiment
 from results.spec.plan import Plan
-from results.spec.range import End
 from results.spec.search_settings import SamplerSettings
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import counted, every, few, joined, listed, percent, verb
@@ -34,7 +33,7 @@ def search_findings(found: Answer, measured: MeasuredExperiment) -> Iterator[Fin
     """Say how far the searches can be trusted, and how they searched."""
     search = measured.plan.experiment.search
     yield from (Finding("note", text, "search") for text in carried_choice(measured.plan))
-    if found.question.unit == "run" or not measured.searched_methods:
+    if found.sample.about == "settings" or not measured.searched_methods:
         return
     if search.sampler.name != SamplerSettings().name:
         arguments = ", ".join(f"{name}={value}" for name, value in search.sampler.arguments.items())
@@ -69,30 +68,14 @@ def equal_searches(measured: MeasuredExperiment) -> Iterator[Finding]:
 
 
 def _range_ends(measured: MeasuredExperiment) -> Iterator[Finding]:
-    """Say which ends of ranges held searches up, and which were probed and did not."""
-    titles, rows = measured.plan.titles, measured.plan.rows
-    if cases := _end_words({key: open_ends_of(measured, key) for key in rows}, measured):
-        text = f"Ends of ranges that most searches press: {cases}."
-        detail = "Better settings can lie beyond: what is better than these methods is so within the searched ranges."
-        yield Finding("limit", text, "search", detail)
-    settings = {key: settings_of(measured, key) for key in rows}
-    few_searches = {key: own for key, own in settings.items() if 0 < len(own) < FEWEST_SEARCHES}
-    pressed = {key: pressed_ends(rows[key].ranges, own, fewest=1) for key, own in few_searches.items()}
-    if cases := _end_words(pressed, measured):
-        detail = "A wider range could hold better ones. Three searches or more say whether the range holds them up."
-        yield Finding("warning", f"Settings at an end of their range: {cases}.", "search", detail)
+    """Say which ends of ranges searches press, and which were probed; `holds` says where it matters."""
+    titles = measured.plan.titles
+    pressed = [f"{titles[key]}: {words}" for key in measured.plan.rows if (words := pressed_words(measured, key))]
+    if pressed:
+        yield Finding("note", f"Ends of ranges that searches press: {'; '.join(pressed)}.", "search")
     if probed := [probe_words(one, titles[one.method]) for one in measured.plan.probed]:
         text = f"Ends of ranges that were probed: {'; '.join(probed)}."
         yield Finding("note", text, "search", "Validation MAP@R of the probes, and of the tested runs.")
-
-
-def _end_words(ends: Mapping[str, Sequence[tuple[str, End]]], measured: MeasuredExperiment) -> str:
-    cases = []
-    for key, own in ends.items():
-        row = measured.plan.rows[key]
-        named = [f"{target} {row.ranges[target].ends[end == 'high']:g} ({end})" for target, end in own]
-        cases += [f"{row.title}: {', '.join(named)}"] if named else []
-    return "; ".join(cases)
 
 
 def probe_words(one: ProbedEnd, title: str) -> str:
@@ -114,15 +97,7 @@ def training_findings(measured: MeasuredExperiment) -> Iterator[Finding]:
         if cut < trained:
             share, by_method = f"{cut} of {counted(trained, 'training')}", _shares(titles, counts)
         text = f"Cut off while the validation score still rose: {share} of the tested runs."
-        held_up = any(own > CUT_OFF_SHARE * of for own, of in counts.values())
-        run = next(run for runs in measured.runs.values() for run in runs if run.specs[0].method.loss is not None)
-        what = f"What is better than a method of which more than a fifth was, is so after {length_of(run)}."
-        yield Finding(
-            "limit",
-            text,
-            "training",
-            f"{by_method}More epochs could raise these scores. {what if held_up else ''}".strip(),
-        )
+        yield Finding("note", text, "training", by_method.strip())
     for key, title in titles.items():
         runs = measured.runs.get(key, [])
         events = [event for run in runs for event in run.events]

@@ -7,17 +7,15 @@ import numpy as np
 import pytest
 
 from reports import headline as headlines
-from reports.headline import comparison_lines, headline, joined_and_single, short_table
+from reports.headline import comparison_lines, headline, short_table
 from reports.page import page
 from reports.tables.result_table import table_of
 from reports.tables.table import Cell, Column, chosen
 from reports.tables.tests_in_words import margin_in_words
 from results.findings.experiment import answer_of
 from results.store.experiment_results import MeasuredExperiment
-from tests.support.limits import unlimited
 from tests.support.page_material import A, B, comparing, material, searched, values
 from tests.support.published_world import MLRC
-from tests.support.sample_records import changed_run, scores
 
 CLEAR = {"a": (30.0, 30.6, 30.3), "b": (29.1, 29.5, 29.0), "c": (27.9, 28.4, 28.6)}
 PARTLY = {"a": (30.0, 30.6, 30.3), "b": (29.9, 30.5, 30.1), "c": (27.9, 28.4, 28.6)}
@@ -154,53 +152,10 @@ def test_a_line_for_each_comparison_that_was_asked_for():
     of_one = answer_of(equal)
     question = replace(of_one.question, margin=1.0)
     assert (margin_in_words(question), margin_in_words(of_one.question)) == ("1 point", "0.5 points")
-    few_classes = answer_of(unlimited(MeasuredExperiment.kept("embedder_start_pca_frozen_cub200_subset")))
-    assert comparison_lines(few_classes)[0] == "Proxy-Anchor beats Contrastive by 1.9 ± 1.0 points (over classes ± 1.4)"
     many = {f"m{place}": (40.0 - place, 40.1 - place, 40.2 - place) for place in range(9)}
     said = comparison_lines(searched(**many).answer)
     assert len(said) == 6, "of 36 pairs a few with the highest mean"
     assert all("M0" in line for line in said)
-
-
-def joined_and_single_of(world, separated=None, folds=4):
-    """The line of an experiment whose single models have these MAP@R in percentage points, by method and search."""
-    measured, runs = world.measured, []
-    for run in measured.records:
-        value = run.separated if separated is None else scores(0.04 * separated[run.method][run.search])
-        runs.append(changed_run(run, fold_scores=(value,) * folds))
-    return joined_and_single(answer_of(MeasuredExperiment(measured.plan, tuple(runs))))
-
-
-def test_both_verdicts_stand_in_a_line_where_joined_and_single_models_are_measured():
-    world = searched(a=CLEAR["a"], c=CLEAR["c"])
-    start = "Joined models (512-dim) and single ones (128-dim, as fit writes) "
-    assert joined_and_single_of(world) == (
-        f"{start}have the same verdicts; as single models: A beats C by 2.0 ± 0.9 points of MAP@R."
-    )
-    assert joined_and_single_of(world, {"a": (30.0, 30.6, 30.3), "c": (30.1, 30.4, 30.0)}) == (
-        f"{start}differ in 1 of 1 verdict: joined A beats C (2.0 ± 0.9), as single models they cannot be told apart "
-        "(0.1 ± 0.7)."
-    )
-    assert joined_and_single_of(world, {"a": CLEAR["c"], "c": CLEAR["a"]}) == (
-        f"{start}differ in 1 of 1 verdict: joined A beats C (2.0 ± 0.9), as single models C beats A (2.0 ± 0.9)."
-    )
-    alike = searched(a=(30, 31, 32), b=(29, 31.5, 32))
-    assert joined_and_single_of(alike) == f"{start}both show no difference."
-    sizes = [changed_run(run, dimensions=37 if run.method == "a" else 128) for run in alike.measured.records]
-    unlike = joined_and_single(answer_of(MeasuredExperiment(alike.measured.plan, tuple(sizes))))
-    assert unlike.startswith("Joined models and single ones (as fit writes) ")
-    four = searched(**CLEAR, d=(26.0, 26.4, 26.3))
-    said = joined_and_single_of(four, dict.fromkeys("abcd", (30.0, 30.6, 30.3)))
-    assert " differ in 5 of 6 verdicts: joined A beats B (" in said
-    assert said.count("as single models they cannot be told apart") == 3
-    assert said.endswith("; 2 more.")
-
-
-def test_one_model_or_no_verdict_has_no_second_one():
-    world = searched(a=CLEAR["a"], c=CLEAR["c"])
-    assert joined_and_single_of(world, folds=1) == ""
-    assert joined_and_single_of(searched(a=CLEAR["a"], c=CLEAR["c"][:1])) == ""
-    assert joined_and_single(answer_of(MeasuredExperiment.kept("quickstart_one_search"))) == ""
 
 
 def in_front(table):

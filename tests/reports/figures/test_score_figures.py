@@ -18,6 +18,7 @@ from reports.figures.score_figures import (
 from reports.figures.style import FigureError, files_of
 from reports.page.sweeps import dependence_plot
 from results.answer.intervals import Interval
+from results.answer.sample import sample_of
 from results.records.trials import Trial
 from tests.support.drawn import HALF, RUNS, legend_texts, lines_labelled, method_runs, points
 
@@ -27,7 +28,7 @@ def bars_of(axes):
 
 
 def test_intervals_show_mean_interval_and_runs():
-    figure = interval_plot({"Triplet": method_runs(RUNS), "One": method_runs((0.4,))}, "P@1")
+    figure = interval_plot({"Triplet": method_runs(RUNS), "One": method_runs((0.4,))}, "P@1", sample_of("run"))
     axes = figure.axes[0]
     means = [(line.get_xdata()[0], line.get_ydata()[0]) for line in lines_labelled(axes, "mean")]
     assert means == [(pytest.approx(55.0), 0), (pytest.approx(40.0), 1)]
@@ -41,12 +42,12 @@ def test_intervals_show_mean_interval_and_runs():
 
 
 def test_an_interval_over_searches_is_the_given_one():
-    figure = interval_plot({"A": ((0.3, 0.31), Interval(0.305, 0.1, 2))}, "MAP@R, %", "search")
+    figure = interval_plot({"A": ((0.3, 0.31), Interval(0.305, 0.1, 2))}, "MAP@R, %", sample_of("search"))
     assert figure.axes[0].get_xlabel() == "MAP@R, %\n(mean and 95 % interval over n searches)"
     (ends,) = bars_of(figure.axes[0])[0].lines[2][0].get_segments()
     assert ends[:, 0] == pytest.approx([20.5, 40.5])
     assert "single search" in legend_texts(figure)
-    assert "means of the searches" in caption_of_intervals("search")
+    assert "mean of one search" in caption_of_intervals(sample_of("search"))
 
 
 def test_ranks_are_lines_from_the_first_to_the_last_place_with_that_of_the_mean():
@@ -160,7 +161,7 @@ def test_the_caption_of_a_search_counts_raced_trials_and_names_failed_ones():
 
 
 def test_the_same_figure_gives_the_same_files_and_names_are_no_formulas():
-    figures = [interval_plot({"costs $5 and_ $\\frac$": method_runs(RUNS)}, "x") for _ in range(2)]
+    figures = [interval_plot({"costs $5 and_ $\\frac$": method_runs(RUNS)}, "x", sample_of("run")) for _ in range(2)]
     assert figures[0].axes[0].get_yticklabels()[0].get_text() == "costs $5 and_ $\\frac$\n(n\u00a0=\u00a03)"
     first, second = map(files_of, figures)
     assert first == second
@@ -168,11 +169,11 @@ def test_the_same_figure_gives_the_same_files_and_names_are_no_formulas():
 
 
 def test_a_style_of_the_user_changes_no_figure():
-    plain = files_of(interval_plot({"A": method_runs(RUNS)}, "x"))
+    plain = files_of(interval_plot({"A": method_runs(RUNS)}, "x", sample_of("run")))
     own = {
         **{"text.usetex": True, "font.family": "monospace", "lines.markeredgewidth": 4, "errorbar.capsize": 9},
         **{"axes.facecolor": "black", "lines.linestyle": "None", "savefig.bbox": "tight", "xtick.bottom": False},
     }
     with mpl.rc_context(own):
-        assert files_of(interval_plot({"A": method_runs(RUNS)}, "x")) == plain
+        assert files_of(interval_plot({"A": method_runs(RUNS)}, "x", sample_of("run"))) == plain
         assert mpl.rcParams["lines.markeredgewidth"] == 4, "the user's own figures keep the style"

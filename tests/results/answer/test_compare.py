@@ -9,8 +9,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from results.answer.answer_question import answer_on
-from results.answer.compare import fragile_claims
 from results.answer.deviations import SearchDeviation
 from results.answer.pair_tests import adjusted as adjusted_of
 from results.answer.pair_tests import adjusted_in_one_step, least_factor, power_words
@@ -322,28 +320,6 @@ def test_a_method_without_a_search_adds_only_the_error_of_its_runs():
         )
         assert alike.pair(name, "untrained").degrees == pytest.approx(4, abs=0.1)
     assert alike.pair("a", "b") == exact.pair("a", "b")
-
-
-def test_a_claim_that_hangs_on_another_method_is_named():
-    found = answer_of(unlimited(MeasuredExperiment.kept("reality_check_handwriting")))
-    (finding,) = (one for one in found.findings if one.text.startswith("Fragile"))
-    assert finding.text == "Fragile: 1 of 5 claims would not be made without another method."
-    values = {key: (*own.units, *own.failed) for key, own in found.values.items()}
-    for key in values.keys() - {"soft_triple", "triplet"}:
-        rest = asked({other: own for other, own in values.items() if other != key}, step=found.question.step)
-        hangs = ("soft_triple", "triplet") not in rest.claims
-        assert (found.titles[key] in finding.detail.partition(" without ")[2]) == hangs
-
-
-def test_fragile_claims_stand_in_the_order_of_the_pairs():
-    found = answer_on(
-        answer_of(unlimited(MeasuredExperiment.kept("reality_check_handwriting"))), "precision_at_1", "separated"
-    )
-    fragile = fragile_claims(found)
-    alike = [claim for claim, without in fragile.items() if without[0] == "normalized_softmax"]
-    pairs = [(pair.better, pair.worse) for pair in found.pairs]
-    assert len(alike) == 8
-    assert alike == sorted(alike, key=pairs.index), "a set would change their order from run to run"
 
 
 def test_a_claim_about_settings_is_gone_when_searches_vary_by_the_break_even_deviation():

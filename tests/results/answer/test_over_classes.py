@@ -8,8 +8,6 @@ from results.answer.over_classes import class_half_widths
 from results.findings.experiment import answer_of
 from results.records.records import ClassScores
 from results.store.experiment_results import MeasuredExperiment
-from tests.support.limits import unlimited
-from tests.support.page_material import searched
 
 QUERIES = np.array([4, 8, 15, 16, 23, 42, 0, 30, 11, 7])
 
@@ -66,35 +64,6 @@ def test_pairs_of_a_record_have_the_intervals_of_their_class_scores_without_fail
         assert mean_over_queries(queries, means[key]) == pytest.approx(found.values[key].mean, abs=2e-6)
     both = np.column_stack([means[pair.a], means[pair.b]])
     assert pair.over_classes == pytest.approx(class_half_widths(queries, both, [(0, 1)])[0], rel=1e-9)
-
-
-def said_of_classes(found):
-    return [finding for finding in found.findings if "say less than the" in finding.text]
-
-
-def test_where_classes_are_the_smaller_sample_it_is_said_with_the_claims_that_others_may_not_show():
-    found = answer_of(unlimited(MeasuredExperiment.kept("embedder_start_pca_frozen_cub200_subset")))
-    (finding,) = said_of_classes(found)
-    assert finding.level == "limit"
-    assert finding.text == "On 3 of 3 pairs the 50 test classes say less than the runs."
-    assert finding.detail == (
-        "The interval over classes is wider than that over runs. No claim's interval over classes contains 0."
-    )
-
-
-def test_claims_that_other_classes_may_not_show_are_named():
-    clear = searched(a=(30.0, 30.1, 30.2), b=(29.0, 29.1, 29.2))
-    records = [with_classes(run) for run in clear.measured.records]
-    found = answer_of(MeasuredExperiment(clear.measured.plan, tuple(records)))
-    (finding,) = said_of_classes(found)
-    assert finding.text.startswith(
-        "On 1 of 1 pair the 104 test classes say less than the searches. Other classes may not"
-    )
-    assert " With the interval over classes: A over B 1.0 ± " in finding.detail
-    without = [run.model_copy(update={"class_scores": None}) for run in records]
-    plain = answer_of(MeasuredExperiment(clear.measured.plan, (*without[:1], *records[1:])))
-    assert plain.pairs[0].over_classes is None
-    assert said_of_classes(plain) == []
 
 
 def with_classes(run):

@@ -46,7 +46,7 @@ def test_a_budget_follows_from_the_experiments_own_searches():
     found = answer_of(GLYPHS)
     sees = detectable(found.question, 5, found)
     own = search_deviation(found.searches).deviation
-    assert (sees.source, sees.unit, sees.units, sees.deviation) == ("this experiment", "search", 3, own)
+    assert (sees.source, sees.units, sees.deviation) == ("this experiment", 3, own)
     assert sees.smallest == pytest.approx(own * smallest_difference(5, 3))
     assert sees.one_more == pytest.approx(own * smallest_difference(5, 4))
     assert sees.one_more < sees.smallest
@@ -65,7 +65,7 @@ def test_a_budget_of_given_settings_is_one_of_runs():
     given = searched({"a": [[0.1, 0.2, 0.15]], "b": [[0.1, 0.1, 0.1]]}, searches=1, runs=3, trials=0)
     found = answer_of(given)
     sees = detectable(found.question, 2, found)
-    assert (sees.unit, sees.units, sees.source) == ("run", 3, "this experiment")
+    assert (sees.units, sees.source) == (3, "this experiment")
     assert sees.deviation == pytest.approx(0.05)
     assert detectable(found.question, 2).deviation is None
 

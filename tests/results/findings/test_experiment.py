@@ -59,18 +59,19 @@ def test_what_can_stay_unseen_is_that_of_the_budget():
     seen = [100 * pair.smallest for pair in found.pairs]
     assert finding.text == f"Differences below {min(seen):.1f} to {max(seen):.1f} points can stay unseen."
     asked = Question(score="map_at_r", embeddings="concatenated")
-    seen = Detectable("search", 5, 3, 0.0159, 0.0751, 0.0556, 480, 0.005, "this experiment")
+    seen = Detectable(5, 3, 0.0159, 0.0751, 0.0556, 480, 0.005, "this experiment")
     assert budget_finding(seen, asked).sentences == (
         "Differences below 7.5 points can stay unseen. 3 searches of each of 5 methods show larger ones in "
         "concatenated MAP@R with a probability of 80 %. One search more of each would show 5.6 points. A difference of "
         "0.5 points takes 480 searches of each. This follows from a deviation of 1.59 points between searches in this "
         "experiment, for tests of all pairs."
     )
-    runs = replace(seen, unit="run", units=1, smallest=None, needed=None)
-    assert budget_finding(runs, asked).text == "1 run of each of 5 methods can show no difference."
+    runs = replace(seen, units=1, smallest=None, needed=None)
+    assert budget_finding(runs, replace(asked, unit="run")).text == "1 run of each of 5 methods can show no difference."
     assert budget_finding(replace(seen, smallest=1.2), asked).text.endswith("can show no difference.")
-    assert "takes more than 1,000 runs of each" in budget_finding(runs, asked).detail
-    once = budget_finding(replace(seen, unit="single search", units=1, one_more=0.08), replace(asked, compare="best"))
+    assert "takes more than 1,000 runs of each" in budget_finding(runs, replace(asked, unit="run")).detail
+    single = replace(asked, compare="best", unit="single search")
+    once = budget_finding(replace(seen, units=1, one_more=0.08), single)
     assert "One search more" not in once.detail  # Two searches of each see less than one with an assumed deviation.
     assert once.detail.endswith(
         "in this experiment, doubled for one search each, for tests of each method with the best."
@@ -153,11 +154,11 @@ def test_settings_at_the_end_of_a_range_are_named_where_searches_are_few():
         ranges = {"triplet": dict.fromkeys(names, Range(scale="log", low=0.1, high=10.0))}
         repeated = {"search": {"trials": 2, "searches": len(settings)}}
         plan = some_plan(repeated, methods={"triplet": "T"}, ranges=ranges)
-        return [text for text in texts(MeasuredExperiment(plan, tuple(runs)), "warning") if "range" in text]
+        return [text for text in texts(MeasuredExperiment(plan, tuple(runs)), "note") if "range" in text]
 
-    assert world([0.1, 0.1]) == ["Settings at an end of their range: T: loss.margin 0.1 (low)."]
+    assert world([0.1, 0.1]) == ["Ends of ranges that searches press: T: loss.margin 0.1 (low)."]
     assert world([0.1, 0.5]) == [], "one of two searches may be there by chance"
-    assert world([0.1]) == ["Settings at an end of their range: T: loss.margin 0.1 (low)."]
+    assert world([0.1]) == ["Ends of ranges that searches press: T: loss.margin 0.1 (low)."]
     assert world([0.5, 0.5]) == []
 
 
@@ -167,9 +168,9 @@ def test_cut_off_trainings_are_counted_and_named_by_method():
     stopped = {**world.trainings, spec.fingerprint: some_result(spec, best_iteration=100)}
     found = next(one for one in answer_of(replace(world, trainings=stopped)).findings if "Cut off" in one.text)
     assert found.text == "Cut off while the validation score still rose: 35 of 36 trainings of the tested runs."
-    assert found.detail.startswith("Triplet 11 of 12, all of Contrastive | A_B and CosFace. More epochs")
+    assert (found.level, found.detail) == ("note", "Triplet 11 of 12, all of Contrastive | A_B and CosFace.")
     assert "Cut off while the validation score still rose: all 36 trainings of the tested runs." in texts(
-        world, "limit", "training"
+        world, "note", "training"
     )
     assert not any("Cut off" in text for text in texts(measured()))
 

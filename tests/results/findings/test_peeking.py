@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from scipy import stats
 
-from results.answer.peeking import peeking
 from results.findings.experiment import answer_of
+from results.findings.peeking import peeking
 from results.records import records
 from results.records.records import Scores
 from results.store.experiment_results import MeasuredExperiment

@@ -1,0 +1,111 @@
+"""The table "Does it hold?": a verdict under one other condition at a time, and the same in a sentence."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from reports.tables.table import Cell, Column, Row, Sheet, Table, Value, format_of
+from results.answer.answers import Answer
+from results.answer.values import Pair
+from results.findings.holds import AS_ASKED, Check, OtherConditions, shown_first
+from results.wording import capitalized, counted, listed, score_form
+
+_HEADER = ("a", "b", "condition", "difference", "low", "high", "verdict", "holds", "note", "measure")
+_HOLDS = {True: "yes", False: "no", None: "not measured"}
+
+
+def holds_table(found: Answer, *, every: bool = False) -> Table:
+    """Build the table for the pairs of the headline, or for every pair that was tested."""
+    conditions, rows, values = OtherConditions(found), list[Row](), list[tuple[Value, ...]]()
+    for pair in found.shown_pairs if every else shown_first(found):
+        for check in conditions.of(pair):
+            below = check.condition != AS_ASKED
+            head = check.condition
+            if check.pair and not below:
+                head = f"{found.titles[check.pair.a]} − {found.titles[check.pair.b]}"
+            rows.append(Row(head, _cells(check), below=below))
+            values.append((*_values(pair, check),))
+    return Table(
+        title=f"{found.question.title}: does it hold?",
+        caption=f"The verdict on {found.question.score_name}, and the same under one other condition at a time.",
+        columns=(
+            *(Column("difference"), Column("verdict", numeric=False), Column("holds", numeric=False)),
+            Column("what decides it", numeric=False),
+        ),
+        rows=tuple(rows),
+        own_sheet=Sheet(_HEADER, tuple(values)),
+        first="Methods",
+        remarks=(
+            "Each condition has tests of its own at the level of the first. Holds: the verdict is the same there. "
+            "In brackets: the option of `run` that measures it.",
+        )
+        if rows
+        else (),
+    )
+
+
+def what_stands(found: Answer) -> str:
+    """Say under which conditions the verdicts of the headline hold, under which not, and which were not measured."""
+    return stands_words(found, shown_first(found))
+
+
+def stands_words(found: Answer, pairs: Sequence[Pair]) -> str:
+    """Write the same of the verdicts of these pairs; empty if they have none."""
+    conditions, by_condition = OtherConditions(found), dict[str, list[Check]]()
+    for pair in filter(has_verdict, pairs):
+        for check in conditions.of(pair)[1:]:
+            by_condition.setdefault(check.condition, []).append(check)
+    parts = [*_parts(by_condition)]
+    return f"{capitalized('; '.join(parts))}." if parts else ""
+
+
+def _parts(by_condition: Mapping[str, Sequence[Check]]) -> Iterator[str]:
+    measured = {key: [one for one in own if one.holds is not None] for key, own in by_condition.items()}
+    yes = [key for key, own in measured.items() if own and all(one.holds for one in own)]
+    no = {key: own for key, own in measured.items() if not all(one.holds for one in own)}
+    if yes:
+        several = max(map(len, by_condition.values())) > 1
+        yield f"{'these hold' if several else 'this holds'} {listed(yes)}"
+    if no:
+        failing = [f"{key}{_of(own)}" for key, own in no.items()]
+        yield ", ".join(f"not {one}" for one in failing) if yes else f"this does not hold {listed(failing)}"
+    if unknown := [_unknown(key, by_condition[key]) for key, own in measured.items() if not own]:
+        yield f"not measured: {listed(unknown)}"
+
+
+def _unknown(condition: str, own: Sequence[Check]) -> str:
+    """A condition that was not measured, with what is known of it, if no option measures it."""
+    known = own[0].note if len(own) == 1 and not own[0].measure else ""
+    return f"{condition} ({known})" if known else condition
+
+
+def has_verdict(pair: Pair) -> bool:
+    """Whether one is better, or ahead, or both are equal."""
+    return bool(pair.better or pair.ahead) or pair.size == "within"
+
+
+def _of(own: Sequence[Check]) -> str:
+    """How many of several pairs a condition turns."""
+    return f" ({sum(not one.holds for one in own)} of {counted(len(own), 'pair')})" if len(own) > 1 else ""
+
+
+def _cells(check: Check) -> list[Cell]:
+    there, question = check.pair, check.answer.question
+    decides = " ".join(filter(None, (check.note, f"({check.measure})" if check.measure else "")))
+    if there is None:
+        return [Cell(), Cell(), Cell(_HOLDS[check.holds]), Cell(decides)]
+    form = format_of(question, signed=True)
+    written = check.answer.difference_words(there, f"+z{score_form(question.digits + 1)}") if there.ends else ""
+    as_asked = check.condition == AS_ASKED
+    ahead = f"{check.answer.titles[there.ahead]} ahead" if there.ahead and not as_asked else ""
+    return [
+        Cell(there.difference, there.half_width, form=form, kind="measured", written=written),
+        Cell(ahead or check.answer.verdict_words(there)),
+        Cell("" if as_asked else _HOLDS[check.holds]),
+        Cell(decides),
+    ]
+
+
+def _values(pair: Pair, check: Check) -> Iterator[Value]:
+    there = check.pair
+    low, high = (there.interval if there else None) or (None, None)
+    yield from (pair.a, pair.b, check.condition, there.difference if there else None, low, high)
+    yield from (check.answer.verdict_words(there) if there else None, check.holds, check.note, check.measure)

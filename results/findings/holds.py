@@ -1,0 +1,253 @@
+"""Does an answer hold? The verdict about a pair, asked again under one other condition at a time.
+
+Each condition is a question of its own at the level of the first. One that was not measured says what measures it.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from operator import itemgetter
+
+from results.answer.answer_question import answer_on, early_answer
+from results.answer.answers import Answer
+from results.answer.compare import compare, compare_at_looks, record_of_searches
+from results.answer.question import Question
+from results.answer.typical import method_values
+from results.answer.values import MethodValues, Pair
+from results.findings.experiment import ExperimentAnswer
+from results.records.frame import EMBEDDING_KINDS
+from results.spec.ends import FEWEST_SEARCHES
+from results.spec.mlrc_constants import HEADLINE_METRICS
+from results.wording import counted
+
+MOST_PAIRS = 3
+"""Number of pairs that a headline's table has."""
+
+AS_ASKED = "as asked"
+
+_MOST_METHODS = 20
+"""Of more methods, one decides little of a pooled variance."""
+
+_OTHER_SCORE = {"map_at_r": "precision_at_1", "precision_at_1": "map_at_r", "r_precision": "map_at_r"}
+
+
+@dataclass(frozen=True)
+class Check:
+    """A pair under a condition.
+
+    Attributes:
+        condition: The condition in words, such as `as single models`.
+        answer: The answer that the pair is of, whose question writes its numbers.
+        pair: The pair there, in the order of the first; None where it was not measured.
+        holds: Whether the verdict is the same there; None if it was not measured.
+        note: What decides it, or why it was not measured.
+        measure: The option of `run` that measures it; empty if there is none.
+    """
+
+    condition: str
+    answer: Answer
+    pair: Pair | None
+    holds: bool | None
+    note: str = ""
+    measure: str = ""
+
+
+def shown_first(found: Answer) -> list[Pair]:
+    """Return the pairs that the headline is about: those of the best method, or of the one that others are against."""
+    if found.interim:
+        return []
+    tested = [pair for pair in found.shown_pairs if pair.untested is None]
+    leading = found.reference or found.best
+    return [pair for pair in tested if leading in (pair.a, pair.b)][:MOST_PAIRS]
+
+
+class OtherConditions:
+    """An answer with the answers to the same question under other conditions, each computed once."""
+
+    def __init__(self, found: Answer) -> None:
+        self.found = found
+
+    def of(self, pair: Pair) -> list[Check]:
+        """Return a pair under every condition, as it was asked first, with the better method as a."""
+        if self.found.interim or pair.untested:
+            return []
+        pair = pair if self.found.question.sign * pair.difference >= 0 else pair.turned()
+        kinds = (
+            *(self._as_asked, self._trained, self._after_a_trial, self._ranges, self._other_models, self._other_score),
+            *(self._classes, self._without_one_value, self._without_one_method, self._varying_searches),
+        )
+        return [check for kind in kinds for check in kind(pair)]
+
+    def _as_asked(self, pair: Pair) -> Iterator[Check]:
+        yield Check(AS_ASKED, self.found, pair, holds=True)
+
+    def _trained(self, pair: Pair) -> Iterator[Check]:
+        if (experiment := self.found.question.experiment) is None:
+            return
+        behind = [own.planned for own in _behind(pair) if own.planned.trained]
+        if not behind:
+            return
+        condition = "trained to the end"
+        if cut := [f"{planned.title} {planned.cut_off}" for planned in behind if planned.cut_off]:
+            epochs = experiment.reproduction_epochs or experiment.conditions.training.max_epochs
+            longer = f"--set reproduction_epochs={4 * epochs}" if experiment.protocol == "mlrc" else ""
+            yield Check(condition, self.found, None, None, f"cut off: {', '.join(cut)}", longer)
+        else:
+            yield Check(condition, self.found, pair, holds=True, note="no more than a fifth was cut off")
+
+    def _after_a_trial(self, pair: Pair) -> Iterator[Check]:
+        if self._early is not None and self._early_steps:
+            check = self._same(f"after {counted(self._early_steps, 'step')}", self._early, pair)
+            yield replace(check, note="where trials ended")
+
+    def _ranges(self, pair: Pair) -> Iterator[Check]:
+        behind = [own.planned for own in _behind(pair) if own.planned.searched]
+        if (experiment := self.found.question.experiment) is None or not experiment.search.trials or not behind:
+            return
+        condition, pressed = "beyond the ranges", [f"{one.title} {one.pressed}" for one in behind if one.pressed]
+        if experiment.search.searches < FEWEST_SEARCHES:
+            note = f"fewer than three searches of each; settings at an end: {'; '.join(pressed) or 'none'}"
+            yield Check(condition, self.found, None, None, note, f"--searches {FEWEST_SEARCHES}")
+        elif pressed:
+            probed = "" if experiment.search.probe_ends else "--set search.probe_ends=true"
+            yield Check(condition, self.found, None, None, f"pressed: {'; '.join(pressed)}", probed)
+        else:
+            yield Check(condition, self.found, pair, holds=True, note="no end holds the search up")
+
+    def _other_models(self, pair: Pair) -> Iterator[Check]:
+        if self._models > 1 and self.found.question.score in HEADLINE_METRICS:
+            (kind,) = set(EMBEDDING_KINDS) - {self.found.question.embeddings}
+            condition = "as single models" if kind == "separated" else "as joined models"
+            yield self._same(condition, self._on(self.found.question.score, kind), pair)
+
+    def _other_score(self, pair: Pair) -> Iterator[Check]:
+        question = self.found.question
+        other = _OTHER_SCORE.get(question.score, "")
+        there = self.found.frame
+        if ((there["metric"] == other) & (there["embeddings"] == question.embeddings)).any():
+            yield self._same(f"in {HEADLINE_METRICS[other]}", self._on(other, question.embeddings), pair)
+
+    def _classes(self, pair: Pair) -> Iterator[Check]:
+        if (width := pair.over_classes) is None or pair.half_width is None:
+            return
+        holds = abs(pair.difference) > width if pair.better or pair.ahead else abs(pair.difference) <= width
+        if pair.size == "within" and not pair.better and self.found.question.bound is not None:
+            holds = abs(pair.difference) + width <= self.found.question.bound
+        yield Check("over other test classes", self.found, replace(pair, half_width=width), holds)
+
+    def _without_one_value(self, pair: Pair) -> Iterator[Check]:
+        """Without the value of the two whose absence weakens the verdict most."""
+        question, values = self.found.question, self.found.values
+        if not _verdict(pair) or question.looks or question.sample.test in ("assumed", "welch"):
+            return
+        without: list[tuple[str, Mapping[str, MethodValues]]] = []
+        if question.sample.paired:
+            shared = [str(key) for key in next(iter(self.found.runs.values()))]
+            for place, name in enumerate(shared):
+                without.append((name, {key: _without(own, place) for key, own in values.items()}))
+        else:
+            for key in (pair.a, pair.b):
+                own = values[key]
+                for place in range(len(own.units)) if len(own.units) > 2 and not own.planned.constant else ():
+                    name = f"that of {self.found.titles[key]} with {question.number(own.units[place])}"
+                    without.append((name, {**values, key: _without(own, place)}))
+        one = f"without one {question.sample.word}"
+        yield from self._weakest(one, pair, [(name, question, own) for name, own in without])
+
+    def _without_one_method(self, pair: Pair) -> Iterator[Check]:
+        """Without the method whose absence weakens the verdict most: others are in a pooled variance."""
+        question, compared = self.found.question, self.found.question.compared
+        if not _verdict(pair) or question.looks or not 2 < len(compared) <= _MOST_METHODS:
+            return
+        others = [key for key in compared if key not in (pair.a, pair.b, self.found.reference)]
+        without = []
+        for key in others if question.sample.test in ("pooled", "paired") else ():
+            asked = question.only([one for one in compared if one != key], question.compare)
+            values = self.found.values if question.sample.paired else method_values(asked, self.found.runs)
+            without.append((self.found.titles[key], asked, values))
+        yield from self._weakest("without one other method", pair, without)
+
+    def _weakest(
+        self, condition: str, pair: Pair, without: list[tuple[str, Question, Mapping[str, MethodValues]]]
+    ) -> Iterator[Check]:
+        checks, sign = list[tuple[bool, float, Check]](), 1 if pair.difference > 0 else -1
+        for name, question, values in without:
+            for one in compare(question, values, only=(pair.a, pair.b)):
+                there = (one if one.a == pair.a else one.turned()).limited()
+                if there.untested is None:
+                    holds = _verdict(there) == _verdict(pair)
+                    check = Check(condition, self.found, there, holds, f"{name} decides most")
+                    checks.append((holds, sign * there.difference / (there.half_width or 1.0), check))
+        if checks:
+            yield min(checks, key=itemgetter(0, 1))[2]
+
+    def _varying_searches(self, pair: Pair) -> Iterator[Check]:
+        """With searches that vary as those of a record, or that vary at all where settings were given."""
+        question = self.found.question
+        if pair.better and pair.break_even is not None:
+            digits = f"{question.factor * pair.break_even:.2g}"  # An exponent for small numbers alone.
+            room = f"by more than {float(digits):.12g}{question.points}"
+            note = f"gone if searches of the two vary {room if pair.break_even else 'at all'}"
+            yield Check("with a search of each", self.found, None, None, note)
+        elif self._with_record is not None and (record := record_of_searches(self.found)):
+            check = self._same("if searches vary as in a record", self._with_record, pair)
+            deviation = f"{question.number(record.deviation, form='.2f')}{question.points}"
+            yield replace(check, note=f"by {deviation}, as in {record.record} ({record.setting})")
+
+    def _same(self, condition: str, answer: Answer, pair: Pair) -> Check:
+        there = answer.pair(pair.a, pair.b)
+        if there is None or there.untested:
+            return Check(condition, answer, None, None, there.untested or "" if there else "not compared there")
+        return Check(condition, answer, there, _verdict(there) == _verdict(pair))
+
+    def _on(self, metric: str, embeddings: str) -> Answer:
+        key = metric, embeddings
+        if key not in self._answers:
+            self._answers[key] = answer_on(self.found, metric, embeddings, self.found.question.alpha)
+        return self._answers[key]
+
+    @cached_property
+    def _answers(self) -> dict[tuple[str, str], Answer]:
+        return {}
+
+    @cached_property
+    def _early(self) -> Answer | None:
+        return early_answer(self.found)
+
+    @cached_property
+    def _early_steps(self) -> int:
+        records = self.found.measured.records if isinstance(self.found, ExperimentAnswer) else ()
+        return next((run.early.steps for run in records if run.early), 0)
+
+    @cached_property
+    def _models(self) -> int:
+        records = self.found.measured.records if isinstance(self.found, ExperimentAnswer) else ()
+        return max((len(run.fold_scores) for run in records), default=1)
+
+    @cached_property
+    def _with_record(self) -> Answer | None:
+        """The answer if searches of losses are taken to vary by no less than those of the nearest record."""
+        if (record := record_of_searches(self.found)) is None:
+            return None
+        question = replace(self.found.question, least_deviation=record.deviation)
+        if question.looks:
+            _, pairs = compare_at_looks(question, self.found.runs)
+        else:
+            pairs = compare(question, self.found.values)
+        return replace(self.found, pairs=tuple(pair.limited() for pair in pairs))
+
+
+def _verdict(pair: Pair) -> str | None:
+    """Which method is better, or ahead, or that the two are equal; None if it cannot be told."""
+    return pair.better or pair.ahead or ("equal" if pair.size == "within" else None)
+
+
+def _behind(pair: Pair) -> list[MethodValues]:
+    """The method that could be better than it looks: the worse one; both where none is called better."""
+    if pair.better or pair.ahead:
+        return [pair.of_b if (pair.better or pair.ahead) == pair.a else pair.of_a]
+    return [pair.of_a, pair.of_b]
+
+
+def _without(own: MethodValues, place: int) -> MethodValues:
+    return replace(own, units=own.units[:place] + own.units[place + 1 :])
