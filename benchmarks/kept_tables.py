@@ -1,43 +1,34 @@
 """`python -m benchmarks.kept_tables`: draws the tables of kept records in README.md and docs/ again.
 
 What is drawn stands on a page between the comments `KIND: NAME` and `end of KIND`. `table` is the record
-`results/measured/NAME.json.xz`, `claims elsewhere` (`NAME of EXPERIMENT`) what it shows of the papers' claims about
-other datasets, `board` the pairs that
-several records tell apart after a correction over all, `closed forms` what losses add to those of the
-records `closed_forms_NAME`, `panels` the means, places and contrasts of several panels of one experiment side by side,
-and `calibration` a table of what was simulated. The places of the panels of 2026 are drawn as a figure too.
+`results/measured/NAME.json.xz`, `closed forms` what losses add to those of the records `closed_forms_NAME`, `panels`
+the means, places and contrasts of several panels of one experiment side by side, and `calibration` a table of what was
+simulated. The places of the panels of 2026 are drawn as a figure too.
 """
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
 from benchmarks.calibration_tables import calibration_table
-from reports.board.board_table import pairs_table, places_of, ranking_table
+from reports.board.board_table import places_of
 from reports.board.boards import Board, Source, boards_of
 from reports.figures.score_figures import rank_plot
 from reports.figures.style import files_of
-from reports.published.claims import AnsweredClaim, RunsAnswer, answer_claims, verdict_counts
-from reports.published.eligibility import StoredExperiment
-from reports.tables.differences import size_words
 from reports.tables.formats import to_markdown
 from reports.tables.result_table import table_of
 from reports.tables.table import PERCENT, POINTS, Cell, cell_text, measured_cell, with_notes
-from reproduce.config.experiment_file import departures
 from results.answer.answer_question import answer_on
 from results.answer.answers import Answer
 from results.answer.contrasts import ContrastAnswer, contrasts_of
-from results.answer.deviations import setting_phrase
 from results.atomic_files import write_atomically
 from results.findings.experiment import answer_of
-from results.published.claims import shipped_claims
 from results.records.frame import EMBEDDING_KINDS
 from results.store.experiment_results import FOLDER, MeasuredExperiment
-from results.wording import counted, place_words
+from results.wording import place_words
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRATCH = ("reality_check_glyphs", "reality_check_handwriting")
@@ -73,56 +64,6 @@ def kept_board(records: Sequence[str] = SCRATCH) -> Board:
     """The board of kept records."""
     sources = [Source(name, f"{name}.json.xz", MeasuredExperiment.kept(name)) for name in records]
     return boards_of(sources)[0][0]
-
-
-def _board(records: str) -> str:
-    board = kept_board(records.split(", "))
-    pairs = pairs_table(board, decided=True)
-    surviving = replace(pairs, rows=tuple(row for row in pairs.rows if row.head.endswith("*")))
-    tables = (ranking_table(board), surviving)
-    return "\n".join(map(to_markdown, tables)).strip()
-
-
-_Alike = list[tuple[AnsweredClaim, RunsAnswer]]
-"""Claims with their answers, which one comparison answers alike."""
-
-
-def _claims_elsewhere(what: str) -> str:
-    name, experiment = what.split(" of ")
-    measured = MeasuredExperiment.kept(name)
-    plan, alike = measured.plan, {}
-    stored = StoredExperiment(experiment, answer_of(measured), departures(experiment, plan))
-    for one in answer_claims(shipped_claims(), [stored], any_dataset=True):
-        if answer := one.runs:
-            alike.setdefault((answer.verdict, answer.identity), []).append((one, answer))
-    answers = [answer for claims in alike.values() for _, answer in claims]
-    papers = len({one.claim.source for claims in alike.values() for one, _ in claims})
-    head = [
-        f"From {counted(papers, 'paper')}, {verdict_counts(answers)}. Conditions: {setting_phrase(plan.experiment)}.",
-        "",
-        f"| Claim | Score | Claimed | {plan.dataset} | Answer |",
-        "|---|---|---|--:|---|",
-    ]
-    return "\n".join([*head, *(_claim_row(claims, measured) for claims in alike.values())])
-
-
-def _claim_row(claims: _Alike, measured: MeasuredExperiment) -> str:
-    claim, answer, titles = claims[0][0].claim, claims[0][1], measured.plan.titles
-    by_size = sorted((one.claim for one, _ in claims), key=lambda claim: claim.points)
-    sizes = dict.fromkeys(f"{claim.points:+.{claim.digits}f}" for claim in (by_size[0], by_size[-1]))
-    papers, datasets = (dict.fromkeys(getattr(one.claim, of) for one, _ in claims) for of in ("source", "dataset"))
-    parts = [answer.verdict, answer.pair.untested or ""]
-    parts += [answer.answer.ahead_words(answer.pair)] if answer.pair.ahead else []
-    if answer.pair.size != "cannot tell":
-        parts.append(size_words(answer.pair, answer.answer.question))
-    cells = (
-        f"{titles[claim.a]} > {titles[claim.b]}",
-        claim.score,
-        f"{' to '.join(sizes)} ({', '.join(papers)}: {', '.join(datasets)})",
-        cell_text(Cell(answer.pair.difference, answer.pair.half_width, form=POINTS)),
-        "; ".join(part for part in parts if part),
-    )
-    return f"| {' | '.join(cells)} |"
 
 
 def with_closed_forms(name: str) -> MeasuredExperiment:
@@ -162,14 +103,12 @@ def _of_forms(found: Answer) -> Iterator[str]:
 
 
 def _panels(names: str) -> str:
-    """A column for a record: means and places in the primary score, P@1 of single models, and the contrasts."""
+    """A column for a record: means and places in the primary score, and the contrasts."""
     answers = {_data(name): answer_of(MeasuredExperiment.kept(name)) for name in names.split(", ")}
     head = [f"| Method | {' | '.join(answers)} |", f"|---|{'--:|' * len(answers)}"]
     titles, order = next(iter(answers.values())).titles, _by_mean_place(list(answers.values()))
     rows = [f"| {titles[key]} | {' | '.join(_mean_and_place(one, key) for one in answers.values())} |" for key in order]
-    single = [answer_on(one, "precision_at_1", "separated") for one in answers.values()]
-    of_single = [f"| {titles[key]} | {' | '.join(_mean(one, key) for one in single)} |" for key in order]
-    lines = [*head, *rows, "", f"| P@1 of single models | {' | '.join(answers)} |", head[1], *of_single]
+    lines = [*head, *rows]
     contrasts = [contrasts_of(found, found.measured.plan.experiment.contrasts) for found in answers.values()]
     if asked := [one.asked.title for one in contrasts[0]]:
         lines += ["", f"| Contrast | {' | '.join(answers)} |", head[1]]
@@ -237,8 +176,7 @@ def _kept(name: str) -> Path:
 
 
 _MARKDOWN: dict[str, Callable[[str], str]] = {
-    **{"table": _table, "claims elsewhere": _claims_elsewhere, "board": _board, "closed forms": _closed_forms},
-    "panels": _panels,
+    **{"table": _table, "closed forms": _closed_forms, "panels": _panels},
     "calibration": calibration_table,
 }
 _MARKED = re.compile(

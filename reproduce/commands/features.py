@@ -74,5 +74,5 @@ def extract(
     )
     say(
         f"next: data check features --data {to}; then compare losses with what needs no training: methods: [untrained, "
-        "whitened_pca, within_class_whitening, lda, ...] (docs/tutorial_features.md)",
+        "whitened_pca, within_class_whitening, lda, ...] (docs/own_data.md)",
     )

@@ -175,7 +175,7 @@ def claims(
     file: Annotated[
         Path | None,
         typer.Argument(
-            help="A CSV file of claims; docs/claims.md explains its columns. Without a file, the main claims of the "
+            help="A CSV file of claims; docs/papers.md explains its columns. Without a file, the main claims of the "
             "papers."
         ),
     ] = None,

@@ -3,7 +3,7 @@
 Datasets count equally. The mean of N differences has Student's t with N - 1 degrees, and never less error than the
 differences have on their datasets. With equal weights this is the interval of Hartung and Knapp (2001), without an
 estimate of the heterogeneity. With two datasets t is 12.7, so there is no mean, only directions.
-`python -m benchmarks.board_calibration` measures how often it is wrong (docs/board.md).
+`python -m benchmarks.board_calibration` measures how often it is wrong (docs/audit.md).
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
 """Reads files of claims: "a is better than b on this dataset, by so many points", one claim a line.
 
-`claims.csv` holds the main claims of the papers. `docs/claims.md` explains the columns.
+`claims.csv` holds the main claims of the papers. `docs/papers.md` explains the columns.
 """
 
 import csv

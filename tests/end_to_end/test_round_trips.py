@@ -61,7 +61,7 @@ def test_what_is_written_is_read_back(say, tmp_path, kind):
 
 @pytest.mark.slow
 def test_methods_that_two_machines_trained_stand_in_one_table(say, tmp_path, monkeypatch):
-    """As docs/planning.md splits an experiment: by methods, with a store on each machine."""
+    """As docs/running.md splits an experiment: by methods, with a store on each machine."""
     for machine, method in (("first", "untrained"), ("second", "contrastive")):
         (tmp_path / machine).mkdir()
         (tmp_path / machine / "tiny.yaml").write_text(TINY)

@@ -73,7 +73,7 @@ def test_an_installed_package_has_no_records_and_says_so(say, tmp_path, monkeypa
 
 def test_the_documentation_has_the_summary_of_the_shipped_claims():
     table = claims_table(answer_claims(shipped_claims(), []), "Main claims")
-    shown = between(ROOT / "docs" / "claims.md", "summary", "end of summary")
+    shown = between(ROOT / "docs" / "papers.md", "summary", "end of summary")
     assert " ".join(shown.replace(">", " ").split()) == table.notes[0]
 
 

@@ -9,7 +9,7 @@ RECORDED = json.loads((FOLDER / "paired_calibration.json").read_text(encoding="u
 MOST = 0.05 + 2 * (0.05 * 0.95 / RECORDED["tables"]) ** 0.5
 """Two standard errors of a share of 5 %."""
 EXCEPTIONS = {("one x5", 14, 3): 0.1}
-"""Where three blocks and many methods have one that varies five times as much (docs/audit.md)."""
+"""Where three blocks and many methods have one that varies five times as much (docs/comparisons.md)."""
 
 
 def test_wrong_claims_are_as_rare_as_promised_and_pairing_sees_more():

@@ -133,7 +133,7 @@ def test_tuning_is_compared_with_the_defaults_of_each_method():
 def test_what_tuning_bought_on_the_kept_records_is_what_the_docs_say(data):
     tuned, default = (MeasuredExperiment.kept(f"{name}_{data}") for name in ("search_variance", "defaults"))
     assert tuned.plan.experiment.conditions == default.plan.experiment.conditions
-    page = (Path(__file__).parents[3] / "docs" / "comparisons.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "findings.md").read_text(encoding="utf-8")
     rows = {key: key for key in default.plan.titles}
     found = gains_over(answer_of(tuned).values, answer_of(default).values, rows)
     assert len(found) == 8
