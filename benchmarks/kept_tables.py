@@ -2,8 +2,8 @@
 
 What is drawn stands on a page between the comments `KIND: NAME` and `end of KIND`. `table` is the record
 `results/measured/NAME.json.xz`, `closed forms` what losses add to those of the records `closed_forms_NAME`, `panels`
-the means, places and contrasts of several panels of one experiment side by side, and `calibration` a table of what was
-simulated. The places of the panels of 2026 are drawn as a figure too.
+the means, places and contrasts of several panels of one experiment side by side, `calibration` a table of what was
+simulated, and `what decides` what conditions change. That and the places of the panels of 2026 are figures too.
 """
 
 import re
@@ -14,6 +14,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from benchmarks.calibration_tables import calibration_table
+from benchmarks.what_decides import decides_figure, shifts, what_decides
 from reports.board.board_table import places_of
 from reports.board.boards import Board, Source, boards_of
 from reports.figures.score_figures import rank_plot
@@ -178,6 +179,7 @@ def _kept(name: str) -> Path:
 _MARKDOWN: dict[str, Callable[[str], str]] = {
     **{"table": _table, "closed forms": _closed_forms, "panels": _panels},
     "calibration": calibration_table,
+    "what decides": lambda _: to_markdown(what_decides(shifts())).strip(),
 }
 _MARKED = re.compile(
     rf"(?P<opening><!-- (?P<kind>{'|'.join(_MARKDOWN)}): (?P<what>[^>]+) -->)\n.*?<!-- end of (?P=kind) -->",
@@ -188,4 +190,5 @@ _MARKED = re.compile(
 if __name__ == "__main__":
     for page in pages_with_tables():
         write_atomically(page, with_tables(page.read_text(encoding="utf-8")))
-    write_atomically(ROOT / "docs" / "images" / "ranks_2026.svg", files_of(ranks_of_2026())["svg"])
+    for name, figure in (("ranks_2026", ranks_of_2026()), ("what_decides", decides_figure(shifts()))):
+        write_atomically(ROOT / "docs" / "images" / f"{name}.svg", files_of(figure)["svg"])
