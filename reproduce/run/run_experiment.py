@@ -21,11 +21,13 @@ from reports.tables.table import Table, with_notes
 from reproduce import interrupts
 from reproduce.run.devices import prepare_process
 from reproduce.run.ends import Probes, next_round, rounds_words
-from reproduce.run.expected import TimeLeft, expectation, rate_of_records, rows_left, with_rates
+from reproduce.run.expectation import expectation
 from reproduce.run.lab import MethodSearch, SharedLab
 from reproduce.run.progress import RunProgress, Tracking
 from reproduce.run.session import Session
 from reproduce.run.tasks import Executor
+from reproduce.run.time_left import TimeLeft
+from reproduce.run.work import rate_of_records, with_rates, work_of
 from reproduce.storage import link_latest, only_run_of, own_name
 from reproduce.terminal import output_console, say, show_interim
 from results.answer.question import planned_question
@@ -126,7 +128,7 @@ def _follow_searches(
     store, experiment = session.store, session.experiment
     studies = session.studies(store.searches)
     gpus = math.ceil(executor.workers / executor.sharing) if executor.sharing else 0
-    planned = rows_left(studies, session.protocol, store, session.fingerprint)
+    planned = work_of(studies, session.protocol, store, session.fingerprint)
     rows = with_rates(planned, executor.workers, rate_of_records(gpus))
     for line in expectation(rows, experiment.search, executor.workers, gpus):
         say(line)
