@@ -159,7 +159,7 @@ def test_events_and_times_are_passed_on(setup):
 
     for job in _drive(setup, score=score).tests:
         assert job.events == (Event(kind="diverged", fold=1, iteration=100), Event(kind="no gain", fold=3))
-        assert job.training_time == 10 + 10 + 12 + 13
+        assert job.wall_time == 10 + 10 + 12 + 13
     assert all(job.events == () for job in _drive(setup).tests)
 
 

@@ -98,7 +98,7 @@ def test_a_run_chooses_its_epoch_on_all_folds_and_trains_on_all_classes(setup):
         assert final.spec.checkpoint_epoch == 4
         assert test.specs == (final.spec,)
         assert test.chosen_by == tuple(job.spec.fingerprint for job in folds)
-        assert test.training_time == 5.0
+        assert test.wall_time == 5.0
         assert test.metrics == ("recall@2",)
     assert len({job.spec.seed for job in train_jobs(finals)}) == 3
 
