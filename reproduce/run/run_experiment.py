@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from protocols.datasets.dataset import note_on_queries
 from protocols.machine.kernels import why_native
 from protocols.machine.processes import threads_per_training
-from protocols.study import Study
+from protocols.study import RunningSearch, Study
 from protocols.users_code.kept import keep_sources
 from reports.tables.formats import WRITERS
 from reports.tables.result_table import table_of
@@ -157,9 +157,9 @@ def _follow_searches(
                 show_interim(answer_of(after_searches(measured, rounds)), rounds)
 
         searches = [
-            MethodSearch(key, search.setup, partial(follow, search), number)
+            MethodSearch(key, one.setup, partial(follow, RunningSearch(one)), number)
             for key, study in compared_first(studies, planned_question(experiment).compare)
-            for number, search in enumerate(study.searches)
+            for number, one in enumerate(study.searches)
         ]
         return progress, lab.run(searches, after_round)
 

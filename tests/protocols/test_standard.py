@@ -9,6 +9,7 @@ from protocols.jobs import TrainJob
 from protocols.protocol_registry import PROTOCOLS
 from protocols.setup import Setup
 from protocols.standard import choose_epoch, standard
+from protocols.study import RunningSearch
 from protocols.training.train_fold import train_fold
 from results.records.records import CurvePoint, Event
 from results.spec.conditions import TrainingSettings
@@ -68,7 +69,7 @@ def validated(spec):
 def drive(work_of, score=validated):
     """All that the protocol asks for, and the tests among it."""
     lab = InventedLab(score)
-    standard(work_of, lab)
+    standard(RunningSearch(work_of), lab)
     return lab.asked, lab.tests
 
 
