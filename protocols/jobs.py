@@ -105,8 +105,8 @@ class EvaluateJob:
         return validated[0] // first * early if validated else None
 
     @property
-    def training_time(self) -> float:
-        """Seconds of all trainings, summed."""
+    def wall_time(self) -> float:
+        """Duration of all trainings in seconds, summed."""
         return math.fsum(training.wall_time for training in (*self.trainings, *self.choosers))
 
     @property

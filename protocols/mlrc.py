@@ -15,18 +15,18 @@ Other modules hold the rest of the protocol:
 from pydantic import JsonValue
 
 from protocols.jobs import Lab, TrainJob
-from protocols.study import Study
+from protocols.study import RunningSearch, Study
 from results.records.records import RunRecord
 from results.spec.training_spec import FoldSpec
 
 PROTOCOL = "mlrc"
 
 
-def mlrc(study: Study, lab: Lab) -> list[RunRecord]:
+def mlrc(search: RunningSearch, lab: Lab) -> list[RunRecord]:
     """Run the protocol: search on validation classes, reproduce the best setting, test the reproductions.
 
     Args:
-        study: One search of a method: its search space and budget, and the setup that all methods share.
+        search: One search of a method. Its study has the search space, the budget and the setup that all methods share.
         lab: Makes the trainings and the tests.
 
     Returns:
@@ -35,7 +35,7 @@ def mlrc(study: Study, lab: Lab) -> list[RunRecord]:
     # Search (7): Bayesian, one trial after another. A trial trains one setting on every fold; its score is the mean
     # over the folds of the best MAP@R on validation classes. Racing, an option that MLRC does not have, gives no more
     # folds to a trial that is clearly behind.
-    hyperparameters = study.best_hyperparameters(lab)
+    study, hyperparameters = search.study, search.best_hyperparameters(lab)
 
     # Reproductions (8): the best setting is trained again from scratch, with fresh seeds, on every fold. The trial that
     # won the search is not one of the runs, because it was selected for its score (11.5).

@@ -9,7 +9,7 @@ from protocols.datasets.splits import FoldClasses, trainval_of
 from protocols.jobs import Lab
 from protocols.mlrc import mlrc, reproductions
 from protocols.standard import has_choice, planned_runs, standard
-from protocols.study import Study
+from protocols.study import RunningSearch, Study
 from results.records.records import RunRecord
 from results.spec.training_spec import FoldSpec
 
@@ -26,7 +26,7 @@ class ProtocolEntry:
     """
 
     split: str
-    run: Callable[[Study, Lab], list[RunRecord]]
+    run: Callable[[RunningSearch, Lab], list[RunRecord]]
     planned: Callable[[Study, dict[str, JsonValue]], list[tuple[FoldSpec, ...]]]
     models: Callable[[Study], tuple[int, int]]
 

@@ -79,11 +79,8 @@ class Setup:
     def _spec(
         self, method: Method, classes: FoldClasses, purpose: Purpose, number: int, epoch: int | None = None
     ) -> FoldSpec:
-        drawn, training = is_drawn(self.split.name), self.conditions.training
-        conditions, early = self.conditions, None
-        if purpose == "reproduction" and self.goes_on(method) and epoch is None:
-            early, longer = training.max_epochs, training.model_copy(update={"max_epochs": self.reproduction_epochs})
-            conditions = conditions.model_copy(update={"training": longer})
+        drawn, trials = is_drawn(self.split.name), self.conditions
+        conditions = self.conditions_of(method, purpose) if epoch is None else trials
         return FoldSpec(
             dataset=self.dataset.name,
             data_fingerprint=self.dataset.fingerprint,
@@ -94,15 +91,19 @@ class Setup:
             n_classes=self.dataset.n_classes if drawn else None,
             method=method,
             conditions=conditions,
-            early_epoch=early,
+            early_epoch=None if conditions is trials else trials.training.max_epochs,
             seed=derive_seed(search_seed(self.seed, self.search), purpose, number, classes.fold),
             checkpoint_epoch=epoch,
         )
 
-    def goes_on(self, method: Method) -> bool:
-        """Whether the reproductions of a method may train longer than its trials."""
-        longer = self.reproduction_epochs is not None and self.reproduction_epochs > self.conditions.training.max_epochs
-        return longer and method.loss is not None
+    def conditions_of(self, method: Method, purpose: Purpose) -> Conditions:
+        """The conditions of a method's trainings: its reproductions may have more epochs than its trials."""
+        training = self.conditions.training
+        most = self.reproduction_epochs or training.max_epochs
+        if purpose == "search" or method.loss is None or most <= training.max_epochs:
+            return self.conditions
+        longer = training.model_copy(update={"max_epochs": most})
+        return self.conditions.model_copy(update={"training": longer})
 
     def run_fingerprint(self, specs: tuple[FoldSpec, ...], chosen_by: tuple[str, ...] = ()) -> str:
         """Fingerprint of the test evaluation of the models that these trainings make.

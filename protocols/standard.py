@@ -14,7 +14,7 @@ from statistics import fmean
 from pydantic import JsonValue
 
 from protocols.jobs import Lab, TrainJob
-from protocols.study import Study
+from protocols.study import RunningSearch, Study
 from results.records.records import Event, FoldResult, RunRecord
 from results.spec.conditions import TrainingSettings
 from results.spec.training_spec import FoldSpec
@@ -44,17 +44,18 @@ def choose_epoch(folds: Sequence[FoldResult], settings: TrainingSettings) -> tup
     return min(best * settings.validate_every, settings.max_epochs), tuple(events)
 
 
-def standard(study: Study, lab: Lab) -> list[RunRecord]:
+def standard(search: RunningSearch, lab: Lab) -> list[RunRecord]:
     """Run the protocol: search if the method has a search space, choose each run's epoch, train on all classes, test.
 
     Args:
-        study: One search of a method: its search space and budget, and the setup that all methods share.
+        search: One search of a method. Its study has the search space, the budget and the setup that all methods share.
         lab: Makes the trainings and the tests.
 
     Returns:
         One record per reproduction.
     """
-    setup, hyperparameters = study.setup, study.best_hyperparameters(lab)
+    study, hyperparameters = search.study, search.best_hyperparameters(lab)
+    setup = study.setup
     # Train every fold of every run on three quarters of the training classes, to choose the run's epoch.
     choosing = choices(study, hyperparameters)
     outcomes = iter(lab.train([TrainJob(spec, chooses_epoch=True) for specs in choosing for spec in specs]))

@@ -42,7 +42,6 @@ class Study:
     search: SearchSettings
     log: Searches | None = None
     _specified: dict[str, tuple[FoldSpec, ...]] = field(init=False, default_factory=dict, compare=False, repr=False)
-    _finished: list[Trial] = field(init=False, default_factory=list, compare=False, repr=False)
 
     @cached_property
     def method(self) -> Method:
@@ -84,12 +83,6 @@ class Study:
         """A study for each search, with seeds of its own."""
         return tuple(replace(self, setup=replace(self.setup, search=number)) for number in range(self.row.searches))
 
-    @cached_property
-    def proposals(self) -> Proposals:
-        """What proposes the settings of this search."""
-        seed = search_seed(self.setup.seed, self.setup.search)
-        return Proposals(self.row.ranges, self.search.sampler, seed, self.row.enqueue)
-
     def trainings(
         self, hyperparameters: Mapping[str, JsonValue], purpose: Purpose, number: int
     ) -> tuple[FoldSpec, ...]:
@@ -118,70 +111,6 @@ class Study:
         if self.before is not None:
             own += self.before.trials()[len(own) :]
         return own[: self.row.trials]
-
-    def best_hyperparameters(self, lab: Lab) -> dict[str, JsonValue]:
-        """Search the hyperparameters, one trial after another.
-
-        A trial trains one setting on every fold. Its score is the mean over folds of the best validation MAP@R, and 0
-        if a fold diverged. A trial whose setting the method refuses has failed. A FoldSpec has training and
-        validation classes only, so the search cannot see the test classes. The trainings of trials that an earlier
-        run finished are asked for again, which the store answers at once; those of this run are not.
-
-        Returns:
-            The given hyperparameters and the best setting of the search, by target.
-
-        Raises:
-            RefusedError: The method refuses every setting of the search.
-        """
-        if self.name is None:
-            return dict(self.row.given)
-        assert self.log is not None
-        begun, finished = self._begun, self._finished
-        while len(finished) < self.row.trials:
-            if len(finished) == len(begun):
-                begun.append(Trial(number=len(begun), setting=self.proposals.next(finished)))
-                self.log.put_trial(self.name, begun[-1])
-            trial = begun[len(finished)]
-            if trial.state != "failed":
-                before, trial = trial, self._with_score(trial, finished, lab)
-                if trial is not before:
-                    self.log.put_trial(self.name, trial)
-            finished.append(trial)
-        if (best := best_trial(finished)) is None:
-            raise RefusedError(f"{every(len(finished), 'trial')} of the search failed; the last: {finished[-1].reason}")
-        return {**self.row.given, **best.setting}
-
-    @cached_property
-    def _begun(self) -> list[Trial]:
-        """The trials that the log has when the search begins, and those that are begun since."""
-        assert self.log is not None
-        assert self.name is not None
-        self.log.put_study(self.name, self.identity)
-        begun, kept = list(self.trials()), len(self.log.trials(self.name))
-        for trial in begun[kept:]:  # Those of the narrower ranges.
-            self.log.put_trial(self.name, trial)
-        return begun
-
-    def _with_score(self, trial: Trial, before: Sequence[Trial], lab: Lab) -> Trial:
-        """Train the folds of a trial, and return it with its score, or with the reason why the method refuses it."""
-        race = Race.against(before)
-        try:
-            folds = self._train(trial, race, lab)
-        except (RefusedError, HyperparameterError) as error:
-            return Trial(number=trial.number, setting=trial.setting, state="failed", reason=str(error))
-        return _scored(trial, folds, race, n_folds=self.setup.folds) if trial.state == "running" else trial
-
-    def _train(self, trial: Trial, race: Race, lab: Lab) -> list[FoldResult]:
-        """Train the folds of a trial; in a race one after another until it is clearly behind."""
-        jobs = [TrainJob(spec) for spec in self.specs(trial)]
-        if not self.search.racing:
-            return lab.train(jobs)
-        folds: list[FoldResult] = []
-        for job in jobs:
-            folds += lab.train([job])
-            if race.is_behind([fold.objective for fold in folds]):
-                break
-        return folds
 
     def test_job(
         self,
@@ -214,12 +143,95 @@ class Study:
         return sum(self.setup.folds - len(trial.trainings) for trial in trials if trial.state in ("raced", "failed"))
 
     def found_hyperparameters(self) -> dict[str, JsonValue] | None:
-        """The result of `best_hyperparameters`, or None if the search is not finished or all its trials failed."""
+        """The result of `RunningSearch.best_hyperparameters`; None if it is not finished or all its trials failed."""
         if self.name is None:
             return dict(self.row.given)
         finished = [trial for trial in self.trials() if trial.state != "running"]
         best = best_trial(finished) if len(finished) == self.row.trials else None
         return None if best is None else {**self.row.given, **best.setting}
+
+
+class RunningSearch:
+    """A search as it goes on. A lab asks its protocol again and again, and each time it goes on from the last trial.
+
+    Args:
+        study: The study of one search, whose log keeps the trials.
+    """
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+        self._finished: list[Trial] = []
+
+    def best_hyperparameters(self, lab: Lab) -> dict[str, JsonValue]:
+        """Search the hyperparameters, one trial after another.
+
+        A trial trains one setting on every fold. Its score is the mean over folds of the best validation MAP@R, and 0
+        if a fold diverged. A trial whose setting the method refuses has failed. A FoldSpec has training and
+        validation classes only, so the search cannot see the test classes. The trainings of trials that an earlier
+        run finished are asked for again, which the store answers at once; those of this run are not.
+
+        Returns:
+            The given hyperparameters and the best setting of the search, by target.
+
+        Raises:
+            RefusedError: The method refuses every setting of the search.
+        """
+        study = self.study
+        if study.name is None:
+            return dict(study.row.given)
+        assert study.log is not None
+        begun, finished = self._begun, self._finished
+        while len(finished) < study.row.trials:
+            if len(finished) == len(begun):
+                begun.append(Trial(number=len(begun), setting=self._proposals.next(finished)))
+                study.log.put_trial(study.name, begun[-1])
+            trial = begun[len(finished)]
+            if trial.state != "failed":
+                before, trial = trial, self._with_score(trial, finished, lab)
+                if trial is not before:
+                    study.log.put_trial(study.name, trial)
+            finished.append(trial)
+        if (best := best_trial(finished)) is None:
+            raise RefusedError(f"{every(len(finished), 'trial')} of the search failed; the last: {finished[-1].reason}")
+        return {**study.row.given, **best.setting}
+
+    @cached_property
+    def _begun(self) -> list[Trial]:
+        """The trials that the log has when the search begins, and those that are begun since."""
+        name, log = self.study.name, self.study.log
+        assert name is not None
+        assert log is not None
+        log.put_study(name, self.study.identity)
+        begun, kept = list(self.study.trials()), len(log.trials(name))
+        for trial in begun[kept:]:  # Those of the narrower ranges.
+            log.put_trial(name, trial)
+        return begun
+
+    @cached_property
+    def _proposals(self) -> Proposals:
+        row, settings, setup = self.study.row, self.study.search, self.study.setup
+        return Proposals(row.ranges, settings.sampler, search_seed(setup.seed, setup.search), row.enqueue)
+
+    def _with_score(self, trial: Trial, before: Sequence[Trial], lab: Lab) -> Trial:
+        """Train the folds of a trial, and return it with its score, or with the reason why the method refuses it."""
+        race = Race.against(before)
+        try:
+            folds = self._train(trial, race, lab)
+        except (RefusedError, HyperparameterError) as error:
+            return Trial(number=trial.number, setting=trial.setting, state="failed", reason=str(error))
+        return _scored(trial, folds, race, n_folds=self.study.setup.folds) if trial.state == "running" else trial
+
+    def _train(self, trial: Trial, race: Race, lab: Lab) -> list[FoldResult]:
+        """Train the folds of a trial; in a race one after another until it is clearly behind."""
+        jobs = [TrainJob(spec) for spec in self.study.specs(trial)]
+        if not self.study.search.racing:
+            return lab.train(jobs)
+        folds: list[FoldResult] = []
+        for job in jobs:
+            folds += lab.train([job])
+            if race.is_behind([fold.objective for fold in folds]):
+                break
+        return folds
 
 
 def _scored(trial: Trial, folds: Sequence[FoldResult], race: Race, *, n_folds: int) -> Trial:

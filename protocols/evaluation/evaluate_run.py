@@ -153,7 +153,7 @@ def evaluate_run(
         chosen_by=job.chosen_by,
         last_epoch=mean_scores(last_folds) if last_folds else None,
         early=early,
-        wall_time=job.training_time + time.perf_counter() - started,
+        wall_time=job.wall_time + time.perf_counter() - started,
         provenance=torch_provenance(torch.device(device)),
     )
 

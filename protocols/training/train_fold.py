@@ -127,6 +127,8 @@ class _Training:
         # The network is made before the loss, so that all methods start from the same network under one seed.
         torch.manual_seed(derive_seed("network", spec.seed))
         self.model = model_of(spec).place(device)
+        self.trunk_is_frozen = False
+        self.trunk_parameters = [p for p in self.model.trunk.parameters() if p.requires_grad]
         self.network = StepNetwork(self.model, self.settings, device)
         self.checkpoint.save(0, self.model)
         self.targets = data.train_targets
@@ -141,6 +143,9 @@ class _Training:
                 self._validate(0, eligible=True)
                 return "untrained", None
             self.method = self._build_method()
+            self._build_optimizer()
+            self._begin_batches()
+            self._bind_plugin()
             self._validate(0, eligible=False)
             for epoch in range(self.settings.max_epochs):
                 self._train_epoch(epoch)
@@ -176,34 +181,40 @@ class _Training:
             yield part
 
     def _build_method(self) -> BuiltMethod:
-        spec, targets = self.spec, torch.from_numpy(self.targets)
-        seed_generators(derive_seed("loss", spec.seed))
-        counts, batch_size = targets.bincount().tolist(), self.settings.batch_size
-        method = build_method(spec.method, counts, self.model.dimensions, batch_size)
+        seed_generators(derive_seed("loss", self.spec.seed))
+        counts = torch.from_numpy(self.targets).bincount().tolist()
+        method = build_method(self.spec.method, counts, self.model.dimensions, self.settings.batch_size)
         # Moved before the optimizer is built: pytorch-metric-learning replaces class weights when their type changes.
         method.loss.to(self.device)
+        return method
+
+    def _build_optimizer(self) -> None:
         with self._refusals():
-            self.optimizer = build_optimizer(self.settings.optimizer, self.model, method, spec.method)
+            self.optimizer = build_optimizer(self.settings.optimizer, self.model, self.method, self.spec.method)
             self.learning_rates = LearningRates(self.settings.schedule, self.optimizer)
             self.joined = JoinedParameters(self.optimizer)
-        source = training_batches_of(self.data.train, spec.conditions.images, self.device)
-        draws = derive_seed("batches", spec.seed)
+
+    def _begin_batches(self) -> None:
+        seed, composition = self.spec.seed, self.spec.method.batch
+        self.source = training_batches_of(self.data.train, self.spec.conditions.images, self.device)
+        self.crops = torch.Generator().manual_seed(derive_seed("crops", seed))
+        m, whole = composition.samples_per_class, composition.whole_passes
         with self._refusals():
-            m, whole = spec.method.batch.samples_per_class, spec.method.batch.whole_passes
-            self.rows = batches(self.targets, batch_size, m, draws, whole_passes=whole)
-        self.source, self.crops = source, torch.Generator().manual_seed(derive_seed("crops", spec.seed))
-        pool_seed = derive_seed("pool", spec.seed)
+            draws = derive_seed("batches", seed)
+            self.rows = batches(self.targets, self.settings.batch_size, m, draws, whole_passes=whole)
+        # A loss with proxies pulls images to them, and needs no two images of a class.
+        self.learns_from_pairs = not any(parameter.requires_grad for parameter in self.method.loss.parameters())
+
+    def _bind_plugin(self) -> None:
+        """Give the loss's hooks what they may use, with random numbers of their own."""
+        source, pool_seed = self.source, derive_seed("pool", self.spec.seed)
         pool_crops = torch.Generator().manual_seed(pool_seed)
         pool = SamplePool(self.model, lambda rows: source.training_batch(rows, pool_crops), self.targets, pool_seed)
-        generator = torch.Generator().manual_seed(derive_seed("plugin", spec.seed))
+        generator = torch.Generator().manual_seed(derive_seed("plugin", self.spec.seed))
         trainable = [p for p in self.model.parameters() if p.requires_grad]
-        self.trunk_is_frozen = False
-        self.trunk_parameters = [p for p in self.model.trunk.parameters() if p.requires_grad]
-        # A loss with proxies pulls images to them, and needs no two images of a class.
-        self.learns_from_pairs = not any(parameter.requires_grad for parameter in method.loss.parameters())
+        classes = int(self.targets.max()) + 1
         with self._refusals():
-            method.plugin.bind(TrainingContext(trainable, len(counts), generator, pool))
-        return method
+            self.method.plugin.bind(TrainingContext(trainable, classes, generator, pool))
 
     def _refusals(self) -> AbstractContextManager[None]:
         loss = self.spec.method.loss

@@ -4,7 +4,6 @@ Keys and shapes are those of the ImageNet weights of the Python package pretrain
 So all layers have one flat level of names, convolutions before batch normalisation have a bias, and pooling rounds up.
 """
 
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -204,30 +203,34 @@ def _convolution_type(images: Tensor) -> torch.dtype:
 
 
 def _folded_layers(network: BNInception, kind: torch.dtype) -> dict[str, _Folded]:
+    """The convolutions with their batch norms in them, those together that are computed together, by the first name."""
     names = [name for group in _MERGED for name in group]
     convolutions: Any = [network.get_submodule(name) for name in names]
     norms: Any = [network.get_submodule(f"{name}_bn") for name in names]
-    gains, shifts, means, variances = (
-        torch.cat([getattr(norm, key) for norm in norms]) for key in ("weight", "bias", "running_mean", "running_var")
-    )
-    scales = gains * torch.rsqrt(variances + norms[0].eps)
-    biases = torch.addcmul(shifts - means * scales, torch.cat([layer.bias for layer in convolutions]), scales)
+    scales, biases = _scales_and_biases(convolutions, norms)
     # The channels last, as on a GPU, where nothing is copied then.
-    kernels = {name: layer.weight.permute(0, 2, 3, 1) for name, layer in zip(names, convolutions, strict=True)}
-    shapes = [[kernels[name].shape for name in group] for group in _MERGED]
-    channels = [[shape[0] for shape in group] for group in shapes]
-    weights = torch.cat([kernel.flatten() for kernel in kernels.values()])
+    kernels = [layer.weight.permute(0, 2, 3, 1) for layer in convolutions]
     scale: Any = _Scaled.apply
-    weights = scale(weights, scales, network.weights_per_channel)
-    parts = zip(
-        weights.to(kind).split([sum(map(math.prod, group)) for group in shapes]),
-        biases.to(kind).split([sum(group) for group in channels]),
-        strict=True,
-    )
+    weights = scale(torch.cat([kernel.flatten() for kernel in kernels]), scales, network.weights_per_channel)
+    shapes = {name: kernel.shape for name, kernel in zip(names, kernels, strict=True)}
+    channels = [[shapes[name][0] for name in group] for group in _MERGED]
+    sizes = [sum(shapes[name].numel() for name in group) for group in _MERGED]
+    weights_of = weights.to(kind).split(sizes)
+    biases_of = biases.to(kind).split([sum(outputs) for outputs in channels])
     folded = {}
-    for (weight, bias), group, shape, sizes in zip(parts, _MERGED, shapes, channels, strict=True):
-        folded[group[0]] = _Folded(weight.view(-1, *shape[0][1:]).permute(0, 3, 1, 2), bias, sizes)
+    for (first, *_), weight, bias, outputs in zip(_MERGED, weights_of, biases_of, channels, strict=True):
+        folded[first] = _Folded(weight.view(-1, *shapes[first][1:]).permute(0, 3, 1, 2), bias, outputs)
     return folded
+
+
+def _scales_and_biases(convolutions: Any, norms: Any) -> tuple[Tensor, Tensor]:
+    """What fixed batch norms multiply each output channel of their convolutions by, and what they leave to add."""
+    gains, shifts = torch.cat([norm.weight for norm in norms]), torch.cat([norm.bias for norm in norms])
+    means = torch.cat([norm.running_mean for norm in norms])
+    variances = torch.cat([norm.running_var for norm in norms])
+    scales = gains * torch.rsqrt(variances + norms[0].eps)
+    biases = torch.cat([layer.bias for layer in convolutions])
+    return scales, torch.addcmul(shifts - means * scales, biases, scales)
 
 
 class _ConvolutionRelu(torch.autograd.Function):

@@ -23,8 +23,8 @@ from reproduce.terminal import say, show_rows
 from results.wording import in_words, listed
 
 if TYPE_CHECKING:
-    from reproduce.run.expected import RateOf, RowLeft
     from reproduce.run.session import Session
+    from reproduce.run.work import RateOf, RowWork
     from results.answer.durations import Expected
     from results.store.store import Store
 
@@ -64,8 +64,9 @@ def plan(
     """
     from reproduce.run.devices import check_device, default_workers, spread
     from reproduce.run.ends import rounds_words
-    from reproduce.run.expected import expectation, rows_left, trainings_at_a_time, with_rates
+    from reproduce.run.expectation import expectation
     from reproduce.run.open_sessions import open_sessions
+    from reproduce.run.work import at_a_time, with_rates, work_of
     from reproduce.storage import existing_store, storage_paths
 
     if measure and (rate is not None or gpus is not None):
@@ -73,7 +74,7 @@ def plan(
     if gpus and device == "cpu":
         raise InputError("--gpus plans for GPUs; leave out --device cpu")
     used = "cuda" if gpus else check_device(device)
-    at_a_time = workers or (_PER_GPU * gpus if gpus else default_workers(used))
+    most = workers or (_PER_GPU * gpus if gpus else default_workers(used))
     on_gpus = (gpus or len(spread(used))) if used.startswith("cuda") else 0
     where = storage_paths(store, artifacts, cache)
     opened = existing_store(store, artifacts)
@@ -82,15 +83,13 @@ def plan(
     ):
         *_, session = opened_session.looks()
         studies = session.studies(opened.searches if opened else None)
-        planned = rows_left(studies, session.protocol, opened, session.fingerprint)
-        numbers = trainings_at_a_time(planned, at_a_time)
-        measured_at_a_time = numbers[
-            "search" if any(row.left("search").most for row in planned.values()) else "reproductions"
-        ]
+        planned = work_of(studies, session.protocol, opened, session.fingerprint)
+        numbers = at_a_time(planned, most)
+        measured_at_a_time = numbers["search" if any(row.search.left for row in planned.values()) else "reproductions"]
         rate_of = _rate_of(session, rate, measured_at_a_time, on_gpus, used if measure else None)
-        rows = with_rates(planned, at_a_time, rate_of)
-        show_plan(rows, session, at_a_time, on_gpus)
-        for line in (*expectation(rows, session.experiment.search, at_a_time, on_gpus), *rounds_words(session)):
+        rows = with_rates(planned, most, rate_of)
+        show_plan(rows, session, most, on_gpus)
+        for line in (*expectation(rows, session.experiment.search, most, on_gpus), *rounds_words(session)):
             say(line)
         show_needs(session)
         show_budget(session, opened)
@@ -98,43 +97,45 @@ def plan(
 
 def _rate_of(session: Session, rate: float | None, at_a_time: int, gpus: int, measured_on: str | None) -> RateOf:
     """Return what says the speed of each row: the user, a measurement, or kept records."""
-    from reproduce.run.expected import GIVEN, rate_of_records
+    from reproduce.run.expectation import GIVEN
+    from reproduce.run.work import rate_of_records
     from results.answer.durations import Rate
 
     if rate is not None:
-        return lambda study, *_: Rate(study.setup.conditions.training.batch_size / rate, GIVEN)
+        return lambda search, _: Rate(search.conditions.training.batch_size / rate, GIVEN)
     if measured_on is None:
         return rate_of_records(gpus)
     from reproduce.run.measure import measured_rates
 
     rates = measured_rates(session, measured_on, at_a_time)
-    return lambda study, *_: rates[study.row.key]
+    return lambda search, _: rates[search.key]
 
 
-def show_plan(rows: Mapping[str, RowLeft], session: Session, workers: int, gpus: int) -> None:
+def show_plan(rows: Mapping[str, RowWork], session: Session, workers: int, gpus: int) -> None:
     """Print the number of trainings, how many of them are in the store, and the time of each stage if it is known."""
-    from reproduce.run.expected import STAGES, at_a_time
+    from reproduce.run.expectation import at_a_time_words
+    from reproduce.run.work import STAGES
 
     counts = ("trainings", "in store", "to do", "steps each, at most", "expected")
     lines = [
         (
-            row.study.row.title,
-            *(f"{number:,}" for number in (row.trainings, row.made, row.to_do)),
-            " / ".join(dict.fromkeys(f"{row.most_steps_in(stage):,}" for stage in ("search", "reproductions"))),
-            _steps(row.steps("reproductions")),
+            row.search.title,
+            *(f"{number:,}" for number in (row.trainings, row.trainings - row.to_do, row.to_do)),
+            " / ".join(dict.fromkeys(f"{one.most_steps:,}" for one in (row.search, row.reproductions))),
+            _steps(row.reproductions.steps),
         )
         for row in rows.values()
     ]
     title = f"{session.name}: {session.experiment.title}"
     show_rows(title, ("method", *counts), lines, right=counts)
     trials = session.experiment.search.trials
-    if few := [row.study.row for row in rows.values() if 0 < row.study.row.trials < trials]:
+    if few := [row for row in session.plan.rows.values() if 0 < row.trials < trials]:
         named = listed([f"{row.title} ({row.trials} of {trials})" for row in few])
         say(f"trials end where no other settings are left: {named}")
-    if any(row.to_do for row in rows.values()) and all(row.rates for row in rows.values() if row.most_steps):
+    if any(row.to_do for row in rows.values()) and all(one.is_known for row in rows.values() for one in row):
         times = (*STAGES, "in all", "if nothing stops early")
-        of_rows = [(row.study.row.title, *_times(row)) for row in rows.values()]
-        speed = f"each at the speed of {at_a_time(rows, workers, gpus)}"
+        of_rows = [(row.search.title, *_times(row)) for row in rows.values()]
+        speed = f"each at the speed of {at_a_time_words(rows, workers, gpus)}"
         show_rows(f"Expected time of all trainings, added up; {speed}", ("method", *times), of_rows, right=times)
 
 
@@ -142,13 +143,9 @@ def _steps(expected: Expected) -> str:
     return f"{'~' if expected.of_methods else ''}{expected.value:,.0f}"
 
 
-def _times(row: RowLeft) -> list[str]:
-    from reproduce.run.expected import STAGES
-
-    left = [row.left(stage) for stage in STAGES]
-    most = sum(one.most_total or 0.0 for one in left)
-    own = [one.total or 0.0 for one in left]
-    return [in_words(seconds) for seconds in (*own, sum(own), most)]
+def _times(row: RowWork) -> list[str]:
+    expected, most = zip(*(one.seconds for one in row), strict=True)
+    return [in_words(seconds) for seconds in (*expected, sum(expected), sum(most))]
 
 
 def show_needs(session: Session) -> None:

@@ -74,8 +74,8 @@ def run(
     # The features of a frozen trunk are computed on this machine; the nodes of a cluster read them from the cache.
     features_on = check_device(device if ray is None else "auto")
     failed, methods = dict[str, str](), 0
-    loaded = choices.experiments(experiment)
-    for opened in open_sessions(loaded, where, choices.weights, plan=False, device=features_on):
+    sessions = open_sessions(choices.experiments(experiment), where, choices.weights, plan=False, device=features_on)
+    for opened in sessions:
         say_what_is_replaced(opened)
         say(note_on_test_classes(opened.setup.dataset, opened.setup.split))
         started, made = time.perf_counter(), 0

@@ -18,6 +18,7 @@ from pydantic import JsonValue
 
 from protocols.jobs import Lab, TrainJob
 from protocols.search.proposals import distribution_of, rounded
+from protocols.study import RunningSearch
 from protocols.training.build_method import MethodError, RefusedError
 from protocols.training.check_method import check_method
 from protocols.trunks.trunk_entry import RANDOM
@@ -192,7 +193,7 @@ class Objective:
         plan = self.session.plan.model_copy(update={"experiment": experiment, "rows": {self.key: planned}})
         session = replace(self.session, name=name, plan=plan)
         session.store.put_experiment(session.fingerprint, name, session.plan)
-        self._run(partial(session.protocol.run, session.studies()[self.key]), session.fingerprint)
+        self._run(partial(session.protocol.run, RunningSearch(session.studies()[self.key])), session.fingerprint)
         return session.store.experiment_runs(session.fingerprint)
 
     def _check_names(self, setting: Mapping[str, JsonValue]) -> None:

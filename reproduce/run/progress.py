@@ -13,7 +13,7 @@ from rich.table import Column
 
 from protocols.jobs import EvaluateJob, Job, Outcome, TrainJob
 from reproduce.errors import InputError
-from reproduce.run.expected import TimeLeft
+from reproduce.run.time_left import TimeLeft
 from reproduce.terminal import output_console, say
 from results.answer.durations import Stage
 from results.records.frame import scores_of

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from protocols.datasets.dataset import note_on_queries
 from protocols.machine.kernels import why_native
 from protocols.machine.processes import threads_per_training
-from protocols.study import Study
+from protocols.study import RunningSearch, Study
 from protocols.users_code.kept import keep_sources
 from reports.tables.formats import WRITERS
 from reports.tables.result_table import table_of
@@ -21,11 +21,13 @@ from reports.tables.table import Table, with_notes
 from reproduce import interrupts
 from reproduce.run.devices import prepare_process
 from reproduce.run.ends import Probes, next_round, rounds_words
-from reproduce.run.expected import TimeLeft, expectation, rate_of_records, rows_left, with_rates
+from reproduce.run.expectation import expectation
 from reproduce.run.lab import MethodSearch, SharedLab
 from reproduce.run.progress import RunProgress, Tracking
 from reproduce.run.session import Session
 from reproduce.run.tasks import Executor
+from reproduce.run.time_left import TimeLeft
+from reproduce.run.work import rate_of_records, with_rates, work_of
 from reproduce.storage import link_latest, only_run_of, own_name
 from reproduce.terminal import output_console, say, show_interim
 from results.answer.question import planned_question
@@ -126,7 +128,7 @@ def _follow_searches(
     store, experiment = session.store, session.experiment
     studies = session.studies(store.searches)
     gpus = math.ceil(executor.workers / executor.sharing) if executor.sharing else 0
-    planned = rows_left(studies, session.protocol, store, session.fingerprint)
+    planned = work_of(studies, session.protocol, store, session.fingerprint)
     rows = with_rates(planned, executor.workers, rate_of_records(gpus))
     for line in expectation(rows, experiment.search, executor.workers, gpus):
         say(line)
@@ -155,9 +157,9 @@ def _follow_searches(
                 show_interim(answer_of(after_searches(measured, rounds)), rounds)
 
         searches = [
-            MethodSearch(key, search.setup, partial(follow, search), number)
+            MethodSearch(key, one.setup, partial(follow, RunningSearch(one)), number)
             for key, study in compared_first(studies, planned_question(experiment).compare)
-            for number, search in enumerate(study.searches)
+            for number, one in enumerate(study.searches)
         ]
         return progress, lab.run(searches, after_round)
 

@@ -19,6 +19,7 @@ from typing import Literal, NamedTuple
 import pandas as pd
 
 from results.answer.intervals import PublishedMean, deviation_of_interval
+from results.spec.mlrc_constants import is_in_percent
 
 Kind = Literal["separated", "concatenated", "single"]
 
@@ -29,8 +30,6 @@ DATASETS = {
     **dict.fromkeys(("In-Shop", "In-shop"), "inshop"),
 }
 """Our datasets' keys by their names in the papers."""
-
-_NOT_PERCENT = {"spectral_decay", "density", "class_concentration_variance", "uniformity", "total_training_steps"}
 
 
 class PublishedColumn(NamedTuple):
@@ -122,7 +121,7 @@ class PublishedCell:
 
     @property
     def _unit(self) -> Decimal:
-        return Decimal(1) if self.column.metric in _NOT_PERCENT else Decimal("0.01")
+        return Decimal("0.01") if is_in_percent(self.column.metric) else Decimal(1)
 
 
 @dataclass(frozen=True)

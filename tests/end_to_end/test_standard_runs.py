@@ -7,6 +7,7 @@ import pytest
 from protocols.datasets.splits import named_split
 from protocols.protocol_registry import PROTOCOLS
 from protocols.standard import choices
+from protocols.study import RunningSearch
 from reproduce.run.tasks import EvaluateTask
 from results.store.store import Store
 from tests.support.labs import InProcess, run_here
@@ -43,7 +44,7 @@ def open_store(folder):
 
 
 def run(setup, method, store, executor=None):
-    work = {method.name: partial(PROTOCOLS["standard"].run, given(setup, method))}
+    work = {method.name: partial(PROTOCOLS["standard"].run, RunningSearch(given(setup, method)))}
     return run_here(setup, store, work, executor, test_curves=True)[method.name]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from protocols.study import Study
+from protocols.study import RunningSearch, Study
 from protocols.training.build_method import MethodError, RefusedError, refusals
 from protocols.training.monitor import NotFiniteError
 from protocols.training.train_fold import train_fold
@@ -179,7 +179,7 @@ def search_of(setup: Any, refuse: Any, log: TrialsInMemory | None = None) -> tup
                 raise RefusedError(f"refused {number}")
             return [made_up_result(job.spec, 0.1 * number) for job in jobs]
 
-    study.best_hyperparameters(RefusingLab(None))
+    RunningSearch(study).best_hyperparameters(RefusingLab(None))
     return study, trained
 
 

@@ -8,6 +8,7 @@ from protocols.datasets.splits import from_ranges
 from protocols.jobs import EvaluateJob, TrainJob
 from protocols.mlrc import mlrc
 from protocols.protocol_registry import PROTOCOLS
+from protocols.study import RunningSearch
 from results.records.records import Event
 from results.spec.experiment_spec import Experiment
 from results.spec.range import Range
@@ -41,7 +42,7 @@ def _drive(setup, ranges=SPACE, score=_hump, **changes):
     """Follow the searches of a method, one after another."""
     lab = InventedLab(score)
     for search in study(setup, ranges, **changes).searches:
-        lab.returned += mlrc(search, lab)
+        lab.returned += mlrc(RunningSearch(search), lab)
     return lab
 
 
@@ -159,7 +160,7 @@ def test_events_and_times_are_passed_on(setup):
 
     for job in _drive(setup, score=score).tests:
         assert job.events == (Event(kind="diverged", fold=1, iteration=100), Event(kind="no gain", fold=3))
-        assert job.training_time == 10 + 10 + 12 + 13
+        assert job.wall_time == 10 + 10 + 12 + 13
     assert all(job.events == () for job in _drive(setup).tests)
 
 

@@ -9,6 +9,7 @@ from protocols.jobs import TrainJob
 from protocols.protocol_registry import PROTOCOLS
 from protocols.setup import Setup
 from protocols.standard import choose_epoch, standard
+from protocols.study import RunningSearch
 from protocols.training.train_fold import train_fold
 from results.records.records import CurvePoint, Event
 from results.spec.conditions import TrainingSettings
@@ -68,7 +69,7 @@ def validated(spec):
 def drive(work_of, score=validated):
     """All that the protocol asks for, and the tests among it."""
     lab = InventedLab(score)
-    standard(work_of, lab)
+    standard(RunningSearch(work_of), lab)
     return lab.asked, lab.tests
 
 
@@ -98,7 +99,7 @@ def test_a_run_chooses_its_epoch_on_all_folds_and_trains_on_all_classes(setup):
         assert final.spec.checkpoint_epoch == 4
         assert test.specs == (final.spec,)
         assert test.chosen_by == tuple(job.spec.fingerprint for job in folds)
-        assert test.training_time == 5.0
+        assert test.wall_time == 5.0
         assert test.metrics == ("recall@2",)
     assert len({job.spec.seed for job in train_jobs(finals)}) == 3
 

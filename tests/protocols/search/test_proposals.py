@@ -220,6 +220,21 @@ def test_a_search_with_failed_trials_is_proposed_equally_however_it_is_cut(name)
     assert len({str(trial.setting) for trial in trials}) == 7
 
 
+def test_a_refused_trial_counts_as_the_lowest_score_so_that_a_search_keeps_away(monkeypatch):
+    """As the highest it would draw the search: of 100 trials 78 were refused in place of 15."""
+    scores = []
+
+    class Watched(optuna.samplers.GPSampler):
+        def before_trial(self, study, trial):
+            scores.extend(one.value for one in study.trials if one.state.is_finished())
+
+    monkeypatch.setattr(optuna.samplers, "GPSampler", Watched)
+    trials = _go_on([], 2, SamplerSettings(startup_trials=3))
+    refused = Trial(number=2, setting={**trials[0].setting, "loss.margin": 2.0}, state="failed", reason="refused")
+    Proposals(SPACE, SamplerSettings(startup_trials=3), 0).next([*trials, refused])
+    assert scores == [*(trial.score for trial in trials), min(trial.score for trial in trials)]
+
+
 def test_plan_finds_what_only_a_proposal_needs():
     for settings in (SamplerSettings(name="TPESampler"), FIXED):
         try_sampler(SPACE, settings, 9)

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from protocols.datasets.splits import mlrc_split
+from protocols.study import RunningSearch
 from protocols.training.build_method import RefusedError
 from results.spec.conditions import ImageSettings, TrainingSettings
 from results.spec.range import Range
@@ -92,7 +93,7 @@ def finish(study, score, trials):
     """Run a search until `trials` trials have scores by `score` of margin and fold; return the jobs of each step."""
     lab = CutLab(study, score, trials)
     with suppress(_EnoughError):
-        study.best_hyperparameters(lab)
+        RunningSearch(study).best_hyperparameters(lab)
     return lab.asked
 
 
@@ -139,7 +140,7 @@ def test_a_search_whose_settings_are_all_refused_ends_with_the_reason(setup):
 
     study = study_of(setup)
     with pytest.raises(RefusedError, match="all 4 trials of the search failed; the last: the margin is too large"):
-        study.best_hyperparameters(RefusingLab(lambda spec: result_of(spec, None)))
+        RunningSearch(study).best_hyperparameters(RefusingLab(lambda spec: result_of(spec, None)))
     assert {(trial.state, trial.score) for trial in study.trials()} == {("failed", None)}
     assert study.skipped() == 8
 

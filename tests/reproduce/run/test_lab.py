@@ -15,6 +15,7 @@ from protocols.images.packing import BrokenImageError
 from protocols.jobs import EvaluateJob, TrainJob
 from protocols.mlrc import mlrc
 from protocols.protocol_registry import PROTOCOLS
+from protocols.study import RunningSearch
 from protocols.training.build_method import MethodError, RefusedError
 from protocols.trunks.trunk_entry import TrunkError
 from reproduce import interrupts
@@ -402,7 +403,7 @@ def follow_searches(setup, store, executor, *, racing=False):
     ]
     searches = [search for study in studies for search in study.searches]
     lab = SharedLab(store, executor, [Observer()])
-    lab.run(MethodSearch(each.method.name, each.setup, partial(mlrc, each)) for each in searches)
+    lab.run(MethodSearch(each.method.name, each.setup, partial(mlrc, RunningSearch(each))) for each in searches)
     return studies
 
 

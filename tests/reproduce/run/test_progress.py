@@ -6,12 +6,10 @@ import pytest
 from rich.console import Console
 
 from protocols.jobs import TrainJob
-from protocols.study import Study
-from reproduce.run.expected import RowLeft, TimeLeft
 from reproduce.run.progress import Bars, RunProgress
-from results.answer.durations import Rate
-from results.spec.plan import PlannedRow
-from results.spec.search_settings import SearchSettings
+from reproduce.run.time_left import TimeLeft
+from reproduce.run.work import RowWork, Work
+from results.answer.durations import Expected, Rate
 from tests.support.sample_records import evaluation_of, some_result, some_run
 from tests.support.small_setup import TRIPLET, UNTRAINED, small_setup
 
@@ -43,7 +41,7 @@ def test_the_time_left_is_the_plans_until_trainings_say_how_fast_they_are(tmp_pa
     assert len(specs) == 8
     console, left = Console(file=io.StringIO(), width=200, get_time=lambda: now[0]), [len(specs)]
     titles, counts = {"triplet": "Triplet", "pca": "PCA"}, {"pca": 40}
-    rows = {"triplet": row_left(setup, TRIPLET, 8, 50.0), "pca": row_left(setup, UNTRAINED, 40, None)}
+    rows = {"triplet": row_work(setup, TRIPLET, 8, 50.0), "pca": row_work(setup, UNTRAINED, 40, None)}
     time_left = TimeLeft(rows, workers=1, known_after=2)
     progress = RunProgress(lambda key: counts.get(key, left[0]), titles, setup.folds, time_left, console)
     said = []
@@ -63,7 +61,7 @@ def test_the_time_left_is_the_plans_until_trainings_say_how_fast_they_are(tmp_pa
 
 def test_nothing_is_expected_without_a_speed_until_trainings_say_it(tmp_path):
     setup = small_setup(tmp_path)
-    time_left = TimeLeft({"triplet": row_left(setup, TRIPLET, 8, None)}, workers=1, known_after=1)
+    time_left = TimeLeft({"triplet": row_work(setup, TRIPLET, 8, None)}, workers=1, known_after=1)
     assert time_left.seconds({"triplet": 8}, {}, 0.0) is None
     time_left.made("triplet", "search", 10.0)
     assert time_left.seconds({"triplet": 8}, {("triplet", "search"): 1}, 10.0) == pytest.approx(70.0)
@@ -72,7 +70,7 @@ def test_nothing_is_expected_without_a_speed_until_trainings_say_it(tmp_path):
 def test_trainings_without_steps_say_nothing_about_those_with_steps(tmp_path):
     """They take ten times what a record has for them, since processes start."""
     setup = small_setup(tmp_path)
-    rows = {"pca": row_left(setup, UNTRAINED, 4, None), "triplet": row_left(setup, TRIPLET, 8, 50.0)}
+    rows = {"pca": row_work(setup, UNTRAINED, 4, None), "triplet": row_work(setup, TRIPLET, 8, 50.0)}
     time_left, totals = TimeLeft(rows, workers=1, known_after=1), {"pca": 4, "triplet": 8}
     for number in range(4):
         time_left.made("pca", "search", 30.0 * (number + 1))
@@ -82,14 +80,28 @@ def test_trainings_without_steps_say_nothing_about_those_with_steps(tmp_path):
     assert time_left.seconds(totals, {**done, ("triplet", "search"): 1}, 180.0) == pytest.approx(7 * 60, abs=1)
 
 
-def row_left(setup, method, trainings, seconds):
+def row_work(setup, method, trainings, seconds):
     """A row whose search has so many trainings, each of so many seconds; None for a speed that is not known."""
-    row = PlannedRow(key=method.name, title=method.name, method=method)
-    steps = 0 if method.loss is None else setup.conditions.training.max_epochs
-    planned = {"search": trainings, "reproductions": 0, "tests": 0}
-    rates = {} if seconds is None else dict.fromkeys(planned, Rate(seconds / steps, "a test"))
-    nothing = dict.fromkeys(planned, 0)
-    return RowLeft(Study(row, setup, SearchSettings(trials=1)), planned, nothing, steps, (0, 0), rates)
+    epochs = 0 if method.loss is None else setup.conditions.training.max_epochs
+
+    def work(stage, planned):
+        return Work(
+            key=method.name,
+            title=method.name,
+            stage=stage,
+            searches=1,
+            planned=planned,
+            in_store=0,
+            most_abreast=setup.folds,
+            samples=0,
+            conditions=setup.conditions,
+            epoch_steps=min(epochs, 1),
+            steps=Expected(epochs),
+            folds=Expected(1.0),
+            rate=None if seconds is None else Rate(seconds / epochs, "a test"),
+        )
+
+    return RowWork(work("search", trainings), work("reproductions", 0), work("tests", 0))
 
 
 def test_a_log_has_a_line_per_choice_of_an_epoch_and_per_whole_run(tmp_path):

@@ -115,6 +115,17 @@ def test_shared_splits_are_paired_where_a_column_says_so():
     assert asked.pairs[0].p == found.pairs[0].p
 
 
+@pytest.mark.parametrize(("shared", "said"), [(0.5, False), (2.0, True)])
+def test_runs_of_equal_seeds_move_together_only_if_chance_is_no_explanation(shared, said):
+    noise = np.random.default_rng(4)
+    scores = 50 + shared * noise.standard_normal(8) + noise.standard_normal((2, 8))
+    _, mean, _ = shared_part(scores)
+    rows = [(name, seed, scores[place, seed]) for place, name in enumerate("ab") for seed in range(8)]
+    found = one(pd.DataFrame(rows, columns=["method", "seed", "accuracy"], index=range(2, 18)).astype(str))
+    assert mean > 0
+    assert any("move together" in text for text in texts(found)) == said
+
+
 def test_folds_have_the_variance_of_nadeau_and_bengio():
     found = one(kept("cv10x10.csv"))
     assert not found.claims
@@ -153,6 +164,13 @@ def test_datasets_with_one_score_each_are_the_sample():
     assert lower.claims == {("NB", "RF"), ("NB", "SVM")}
     lacking = one(kept("demsar.csv").iloc[:-1])
     assert any(text.startswith("Left out: d19, which not all methods have.") for text in texts(lacking))
+
+
+def test_six_datasets_are_the_fewest_that_show_a_difference():
+    five, six = (one(kept("demsar.csv").query(f"dataset < 'd0{count}'")) for count in (5, 6))
+    assert {(pair.untested, pair.p) for pair in five.pairs} == {("fewer than 6 datasets", None)}
+    assert {pair.untested for pair in six.pairs} == {None}
+    assert all(1 / 32 <= pair.p <= 1 for pair in six.pairs)
 
 
 def test_the_median_difference_and_its_ends_are_those_of_an_exact_test():

@@ -9,6 +9,7 @@ from reports.tables.differences import differences
 from reports.tables.formats import to_json, to_latex
 from results.answer.across_datasets import pair_over_datasets
 from results.answer.compare import gains_over
+from results.answer.intervals import Interval
 from results.answer.question import Planned
 from results.answer.typical import failed
 from results.answer.values import MethodValues
@@ -77,6 +78,13 @@ def test_all_low_searches_of_a_method_failed_or_none():
     others = {key: (level, level + 1, level + 0.5) for key, level in (("b", 40), ("c", 30), ("d", 20))}
     found = asked({"a": (50, 51, 12), "wide": (60, 40, 20, 62), **others})
     assert found.failed == {"a": (12,)}
+
+
+def test_a_method_whose_searches_are_not_all_made_has_a_mean_and_no_interval():
+    begun = Planned("begun", 3, 1), (0.5, 0.51)
+    found = asked({"whole": (0.4, 0.41, 0.42), "begun": begun}).intervals
+    assert found["whole"].half_width > 0
+    assert found["begun"] == Interval(pytest.approx(0.505), None, 2)
 
 
 STABLE, UNSTABLE = (0.791, 0.794, 0.788, 0.792, 0.790), (0.811, 0.814, 0.12, 0.105, 0.812)

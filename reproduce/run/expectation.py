@@ -1,0 +1,129 @@
+"""Says how much work an experiment has left, how long it takes, and from which records that is expected."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from reproduce.run.work import RowWork, Work, at_a_time, duration
+from results.answer.durations import first_end
+from results.spec.search_settings import SearchSettings
+from results.wording import counted, in_words, listed
+
+GIVEN = "--rate"
+"""Where a rate is from that the user gave, for a machine that is not known."""
+
+
+def expectation(rows: Mapping[str, RowWork], search: SearchSettings, workers: int, gpus: int = 0) -> list[str]:
+    """Say how many trainings there are, how many are in the store, how long the others take, and how that is known.
+
+    Args:
+        rows: The rows of the experiment.
+        search: Its search.
+        workers: Number of trainings at a time, at most.
+        gpus: Number of GPUs that they are spread over; 0 on CPUs.
+    """
+    trainings, to_do = sum(row.trainings for row in rows.values()), sum(row.to_do for row in rows.values())
+    most = "at most " if search.racing or search.until_decided else ""
+    counts = f"{most}{counted(trainings, 'training')}, {trainings - to_do:,} in the store"
+    if not to_do:
+        return [f"{counts}; nothing is left to do"]
+    expected = sum(row.search.expected + row.reproductions.expected for row in rows.values())
+    counts += f", {to_do:,} to do" + (f", {expected:,.0f} expected" if round(expected) < to_do else "")
+    trained = [row for row in rows.values() if row.to_do and row.search.epoch_steps]
+    return [counts, _time(rows, trained, workers, gpus), *_steps(trained), *_speed(trained)]
+
+
+def _time(rows: Mapping[str, RowWork], trained: Sequence[RowWork], workers: int, gpus: int) -> str:
+    """Say how long what is left takes, or that the speed of rows is not known."""
+    known = duration(rows, workers, gpus)
+    if known is None:
+        unknown = [row.search.title for row in rows.values() if not all(one.is_known for one in row if one.left)]
+        of = "" if len(unknown) >= len(trained) else f" of {listed(unknown)}"
+        how = "`plan --measure` measures it, `plan --rate` takes it"
+        return f"no kept record has the speed{of} on this kind of machine; {how}"
+    given = any(one.rate is not None and one.rate.words == GIVEN for row in trained for one in row)
+    unit = "GPU-hours of work" if gpus else "hours of training" if given else "CPU-hours"
+    (time, most_time), (hours, most_hours) = map(in_words, known.seconds), map(_hours, known.work)
+    work = f"{hours} {unit}"
+    if not all(row.reproductions.steps.of_kind for row in trained):
+        time += " by trainings of another kind"
+    if most_time != in_words(known.seconds[0]):
+        time += f", {most_time} if nothing stops early"
+    if most_hours != hours:
+        work += f", {most_hours} if nothing stops early"
+    line = f"expected {time}, with {at_a_time_words(rows, workers, gpus)}; {work}"
+    if known.longest:
+        line += f". More at a time change little: the trials of one search of {known.longest} follow one another"
+    return line
+
+
+def at_a_time_words(rows: Mapping[str, RowWork], workers: int, gpus: int) -> str:
+    """Say how many trainings run at a time and on how many GPUs, by stage where fewer than the others run in one."""
+    numbers = at_a_time(rows, workers)
+    made = list(dict.fromkeys(numbers[one.stage] for one in _trainings(rows.values()) if one.left))
+    on = f" on {counted(gpus, 'GPU')}" if gpus else ""
+    if len(made) == 1:
+        return f"{counted(made[0], 'training')} at a time{on}"
+    search, afterwards = numbers["search"], numbers["reproductions"]
+    return f"{counted(search, 'training')} at a time in the search and {afterwards} afterwards{on}"
+
+
+def _trainings(rows: Collection[RowWork]) -> list[Work]:
+    return [one for row in rows for one in (row.search, row.reproductions)]
+
+
+def _hours(seconds: float) -> str:
+    hours = seconds / 3600
+    return f"{hours:,.0f}" if hours >= 10 else f"{hours:.2g}"
+
+
+def _steps(rows: Collection[RowWork]) -> Iterator[str]:
+    """Say from which records the expected steps and folds of rows with a loss are."""
+    stopped = {one.steps.record for one in _trainings(rows)} - {""}
+    shares = [row.reproductions.steps.value / row.reproductions.most_steps for row in rows]
+    if stopped and min(shares) < 1:
+        yield f"early stopping leaves {_percent(shares)} of the steps, as in {listed(sorted(stopped))}"
+    yield from _other_records(rows)
+    trainings = [row.search.conditions.training for row in rows]
+    if not stopped and any(first_end(training) < training.max_epochs for training in trainings):
+        yield "no kept record says where early stopping ends such trainings, so all their steps are expected"
+    elif min(shares, default=1) == 1:
+        yield "no training is expected to stop early"
+    if raced := [row.search.folds for row in rows if row.search.folds.record]:
+        records = listed(sorted({one.record for one in raced}))
+        yield f"racing leaves {_percent([one.value for one in raced])} of the folds, as in {records}"
+
+
+def _other_records(rows: Collection[RowWork]) -> Iterator[str]:
+    """Say where records trained something else, or other methods."""
+    expected = [row.reproductions.steps for row in rows]
+    if not all(one.of_kind for one in expected):
+        frozen = any(row.search.conditions.trunk.is_input_features for row in rows)
+        trained = "an embedder on such features" if frozen else "such a network"
+        yield f"no record trained {trained} to its end, so its trainings may end much later, or earlier"
+    if others := [one.of_methods for one in expected if one.of_methods]:
+        of_others = f"{_ends([steps for one in others for steps in one])} steps"
+        many = f"{_ends([float(len(one)) for one in others])} methods"
+        yield (
+            f"~ ({counted(len(others), 'method')}): the mean of the record's {many} ({of_others}), "
+            "since it has none of these"
+        )
+
+
+def _speed(rows: Collection[RowWork]) -> Iterator[str]:
+    """Say what the speed of rows with a loss is and where it is from, and what it leaves out."""
+    if any(row.search.conditions.trunk.frozen for row in rows):
+        yield "the features of the frozen trunk are computed once before, which is not counted"
+    rates = [(one.rate, one.conditions.training.batch_size) for one in _trainings(rows) if one.rate and one.left]
+    if rates:
+        steps = [1 / rate.step for rate, _ in rates]
+        images = [batch / rate.step for rate, batch in rates]
+        words = listed(sorted({rate.words for rate, _ in rates}))
+        yield f"speed: {_ends(steps)} steps ({_ends(images)} images) a second of one training, from {words}"
+
+
+def _percent(shares: list[float]) -> str:
+    return f"{_ends([100 * share for share in shares])} %"
+
+
+def _ends(values: list[float]) -> str:
+    form = ",.0f" if max(values) >= 10 else ".2g"
+    return " to ".join(dict.fromkeys(format(end, form) for end in (min(values), max(values))))
