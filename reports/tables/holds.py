@@ -35,7 +35,7 @@ def holds_table(found: Answer, *, every: bool = False) -> Table:
         first="Methods",
         remarks=(
             "Each condition has tests of its own at the level of the first. Holds: the verdict is the same there. "
-            "In brackets: the option of `run` that measures it.",
+            "In brackets: the option of a run that measures it.",
         )
         if rows
         else (),
