@@ -40,9 +40,9 @@ def headline(found: Answer) -> str:
     turned = "".join(f" Cannot tell: {words}." for words in _without_agreement(found))
     if found.claims:
         return " ".join([*_claims(found), *_only_so_far(found)]) + turned
-    if turned and len(found.pairs) == 1:
+    if turned and len(found.shown_pairs) == 1:
         return turned.strip()
-    if found.pairs and all(pair.size == "within" for pair in found.pairs):
+    if found.shown_pairs and all(pair.size == "within" for pair in found.shown_pairs):
         methods = [found.titles[key] for key in found.order]
         every = "All " if len(methods) > NAMED else ""
         margin = margin_in_words(found.question)
@@ -102,15 +102,15 @@ def _claims(found: Answer) -> Iterator[str]:
         lead = f" by {largest}" if len(lost) == 1 else f", by up to {largest}"
         yield f"{few([titles[pair.b] for pair in lost])} {verb(len(lost), 'beat')} {title}{lead}{given}."
     if won:
-        every = len(won) == len(found.question.compared) - 1 > 1
+        every = len(won) == len(found.compared) - 1 > 1
         beaten = "every other method" if every else few([titles[pair.b] for pair in won])
         next_one = f", the next, {titles[won[0].b]}," if every else ""
         lead = f" by {_points(won[0], found, score=not lost)}" if every or len(won) == 1 else ""
         yield f"{title} beats {beaten}{next_one}{lead}{'' if lost else given}."
     if not won and not lost:
-        decided = [pair for pair in found.pairs if pair.better]
+        decided = [pair for pair in found.shown_pairs if pair.better]
         shown = [f"{titles[pair.better or '']} beats {titles[pair.worse or '']}" for pair in decided]
-        of = f"{len(decided)} of {counted(len(found.pairs), 'pair')} {verb(len(decided), 'differ')}{given}"
+        of = f"{len(decided)} of {counted(len(found.shown_pairs), 'pair')} {verb(len(decided), 'differ')}{given}"
         yield f"{'; '.join(shown)}{given}." if len(shown) <= NAMED else f"{of}; {title} has the {found.best_words}."
     open_pairs = [pair for pair in pairs if not pair.better and not pair.ahead and not pair.means_disagree]
     if open_pairs and (won or lost):
@@ -133,7 +133,7 @@ def _only_so_far(found: Answer) -> Iterator[str]:
     if found.claims:
         yield f"Only {limits}: {counted(len(pairs), 'further pair')}."
     else:
-        of = f"a difference in {len(pairs)} of {counted(len(found.pairs), 'pair')}"
+        of = f"a difference in {len(pairs)} of {counted(len(found.shown_pairs), 'pair')}"
         yield f"No verdict about methods: only {limits}, {of}."
 
 
@@ -142,8 +142,8 @@ def _without_agreement(found: Answer) -> list[str]:
 
     Of many pairs, only of those whose interval does not hold 0: nobody would call the others better anyway.
     """
-    pairs = [pair for pair in found.without_agreement if find_pair(found.pairs, pair.a, pair.b)]
-    if len(found.pairs) > 1:
+    pairs = [pair for pair in found.without_agreement if find_pair(found.shown_pairs, pair.a, pair.b)]
+    if len(found.shown_pairs) > 1:
         pairs = [pair for pair in pairs if abs(pair.difference) > (pair.half_width or 0.0)]
     words = [
         f"{found.titles[pair.a]} is {_points(pair, found)} {'above' if pair.difference > 0 else 'below'} "
@@ -190,18 +190,18 @@ def _means(found: Answer) -> str:
 
 
 def _would_show(found: Answer) -> str:
-    span, seen = f"{found.question.number(found.span)}{found.question.points}", seen_words(found, found.pairs)
+    span, seen = f"{found.question.number(found.span)}{found.question.points}", seen_words(found, found.shown_pairs)
     none_apart = f"No two are told apart: the means span {span}"
     if found.reference is not None:
-        largest = max((abs(pair.difference) for pair in found.pairs if pair.p is not None), default=0.0)
+        largest = max((abs(pair.difference) for pair in found.shown_pairs if pair.p is not None), default=0.0)
         up_to = f"{found.question.number(largest)}{found.question.points}"
         none_apart = f"None is told apart from {found.titles[found.reference]}: the differences are up to {up_to}"
     if found.sample.test == "ranks":
-        if any(pair.untested == "fewer than 6 datasets" for pair in found.pairs):
+        if any(pair.untested == "fewer than 6 datasets" for pair in found.shown_pairs):
             return "Six datasets at least give a verdict."
         return f"{none_apart}."
-    if found.would_have_shown(found.pairs) is None:
+    if found.would_have_shown(found.shown_pairs) is None:
         return f"Three {found.sample.words} of each would say more."
-    if len(found.pairs) == 1:
+    if len(found.shown_pairs) == 1:
         return f"They are {span} apart; {seen}."
     return f"{none_apart}; {seen}."

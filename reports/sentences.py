@@ -7,28 +7,46 @@ the single values.
 
 import re
 
-from reports.tables.differences import P_VALUE
+from reports.headline import headline
+from reports.tables.differences import P_VALUE, seen_words
 from reports.tables.formats import escape_latex
-from reports.tables.holds import stands_words
+from reports.tables.holds import has_verdict, stands_words
 from reports.tables.table import Cell, value_text
 from reports.tables.tests_in_words import adjustment_words, correction_words, margin_in_words, variance_words
 from results.answer.answers import Answer
 from results.answer.compare import plain_test
 from results.answer.values import MethodValues, Pair
-from results.wording import capitalized, score_form
+from results.wording import capitalized, counted, score_form, verb
 
 
 def sentences(found: Answer, *, latex: bool = False) -> list[str]:
-    """Write a sentence for each pair that was asked for, claims first, and one on how they were tested."""
-    texts = [*(sentence(found, pair) for pair in found.shown_pairs), how_tested(found)]
+    """Write a sentence on all pairs, one on each with a verdict, or on each of some methods, and how they were tested.
+
+    The first stands for a paper that has no room for more.
+    """
+    pairs = [pair for pair in found.shown_pairs if found.only or len(found.shown_pairs) == 1 or has_verdict(pair)]
+    summed_up = summary(found) if len(found.shown_pairs) > 1 else ""
+    texts = [summed_up, *(sentence(found, pair) for pair in pairs), how_tested(found)]
     return [_in_latex(text) if latex else text for text in texts if text]
+
+
+def summary(found: Answer) -> str:
+    """Write in a sentence or two which methods are better, how many pairs are open, and what would have shown."""
+    tested = [pair for pair in found.shown_pairs if not pair.untested]
+    open_pairs = [pair for pair in tested if not has_verdict(pair)]
+    name, words = found.question.score_name, headline(found)
+    if open_pairs and len(open_pairs) < len(tested):
+        seen = seen_words(found, open_pairs)
+        words += f" {len(open_pairs)} of {counted(len(tested), 'pair')} {verb(len(open_pairs), 'are')} open"
+        words += f"; {seen}." if seen else "."
+    return f"Compared in {name}: {words}"
 
 
 def how_tested(found: Answer) -> str:
     """Write the steps that the p values and intervals of all pairs have in common; empty if no pair was tested."""
     if not found.tested:
         return ""
-    alone = "intervals are of each pair alone" if len(found.pairs) > 1 else ""
+    alone = "intervals are of each pair alone" if len(found.shown_pairs) > 1 else ""
     kinds = {pair.size == "within" and not pair.better for pair in found.shown_pairs if not pair.untested}
     adjusted = []
     for equal in sorted(kinds):

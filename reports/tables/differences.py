@@ -32,10 +32,10 @@ P_VALUE = NumberFormat(digits=3, smallest=0.001)
 def differences(found: Answer) -> Table:
     """Build the table that compares pairs of methods on the asked score."""
     titles, title = found.titles, f"{found.question.title}: is the difference real?"
-    if not found.pairs and not found.gains:
+    if not found.shown_pairs and not found.gains:
         return Table(title, "Fewer than two methods are compared.", (), (), Sheet(_header(found), ()), first="Methods")
     shown = [one for one in found.findings if one.where in ("comparison", "origin") and one.level != "note"]
-    asked = [asked_pairs(found)] if found.pairs else []
+    asked = [asked_pairs(found)] if found.shown_pairs else []
     asked += ["each method with its card's own setting"] if found.gains else []
     pairs = [(pair, find_pair(found.settings, pair.a, pair.b)) for pair in (*found.shown_pairs, *found.gains)]
     return Table(
@@ -58,7 +58,7 @@ def _header(found: Answer) -> tuple[str, ...]:
 
 def _has_plain(found: Answer) -> bool:
     """Whether the textbook's test of each pair stands beside ours: for tables of others, whose readers know it."""
-    return found.question.experiment is None and any(plain_test(found.question, pair) for pair in found.pairs)
+    return found.question.experiment is None and any(plain_test(found.question, pair) for pair in found.shown_pairs)
 
 
 def _in_unit(question: Question) -> str:
@@ -140,7 +140,7 @@ def _would_have_shown(question: Question) -> str:
 
 def _plain_words(found: Answer) -> str:
     """Say which test the plain p values are of."""
-    tests = dict.fromkeys(one[0] for pair in found.pairs if (one := plain_test(found.question, pair)))
+    tests = dict.fromkeys(one[0] for pair in found.shown_pairs if (one := plain_test(found.question, pair)))
     aside = ", also of those set aside" if found.failed else ""
     return f"p (plain): {joined([*tests])} of each pair alone{aside}, without pooling and without correction."
 
@@ -205,11 +205,11 @@ def _has_size(found: Answer) -> bool:
 
 
 def _has_smallest(found: Answer) -> bool:
-    return any(pair.smallest is not None for pair in (*found.pairs, *found.gains))
+    return any(pair.smallest is not None for pair in (*found.shown_pairs, *found.gains))
 
 
 def _has_classes(found: Answer) -> bool:
-    return any(pair.over_classes is not None for pair in found.pairs)
+    return any(pair.over_classes is not None for pair in found.shown_pairs)
 
 
 def _cells(found: Answer, pair: Pair, settings: Pair | None) -> list[Cell]:

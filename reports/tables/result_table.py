@@ -144,7 +144,7 @@ def _sizes(found: Answer, measured: MeasuredExperiment | None) -> dict[str, str]
     return {
         key: "" if own[key] == usual else f" ({own[key]}-dim)"
         for key in found.question.methods
-        if key in runs or key in found.intervals
+        if (key in runs or key in found.intervals) and found.shows(key)
     }
 
 
@@ -254,7 +254,7 @@ def _caption(found: Answer, measured: MeasuredExperiment | None, rows: Sequence[
         return "The store has no run of this experiment."
     name = found.question.score_name
     compared = f"No two methods are compared in {name}."
-    if found.pairs:
+    if found.shown_pairs:
         compared = f"Compared in the primary score, {name}: {asked_pairs(found)}."
         if found.interim:
             compared += " Interim: searches or runs are missing, so no value is bold."

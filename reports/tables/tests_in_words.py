@@ -23,10 +23,10 @@ def adjustment_words(question: Question, *, equal: bool = False) -> str:
     """
     steps = ["".join(_correction(question, equal=equal))]
     if question.sample.test != "ranks":
-        share, verdict = Fraction(1 - SHARE_OF_BETTER if equal else SHARE_OF_BETTER), "equal" if equal else "better"
-        of_level = f'adjusted for the {share} of the level that "{verdict}" has'
-        steps.append(f'divided by {share}, the share of the level for "{verdict}"' if question.experiment else of_level)
-    words = " and ".join(filter(None, steps)).replace(" and adjusted for", " and for")
+        share, spent = (1 - SHARE_OF_BETTER, "a quarter") if equal else (SHARE_OF_BETTER, "three quarters")
+        verdict = "equal" if equal else "better"
+        steps.append(f'times {1 / Fraction(share)}, since {spent} of the level is spent on "{verdict}"')
+    words = " and ".join(filter(None, steps))
     if question.looks:
         words += (
             f", and the least of those after l = {joined([*map(str, question.looks)])} searches, as far as there are "

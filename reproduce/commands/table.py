@@ -18,6 +18,7 @@ from reproduce.terminal import print_table, say
 if TYPE_CHECKING:
     from reports.published.eligibility import StoredExperiment
     from reports.tables.table import Table
+    from results.findings.experiment import ExperimentAnswer
     from results.published.claims import Claim
     from results.store.experiment_results import MeasuredExperiment
 
@@ -64,7 +65,7 @@ def table(
     columns: Annotated[
         str, typer.Option("--columns", help="Only these columns, by heading or group: concatenated, or P@1,MAP@R.")
     ] = "",
-    rows: Annotated[str, typer.Option("--rows", help="Only these rows, by method, separated by commas.")] = "",
+    rows: Annotated[str, typer.Option("--rows", help="Only these methods and their pairs, separated by commas.")] = "",
     store: StoreAt = STORE,
 ) -> None:
     """Draw a published table beside your own runs, or a table of an experiment in the store.
@@ -74,10 +75,10 @@ def table(
     """
     from results.published.tables import published_tables
 
-    if what == "sentences" and (columns or rows or output not in ("terminal", "latex")):
+    if what == "sentences" and (columns or output not in ("terminal", "latex")):
         raise InputError(
-            "sentences are text, in LaTeX with --format latex: leave out --columns, --rows and other formats; "
-            "--compare METHOD takes the pairs of one method"
+            "sentences are text, in LaTeX with --format latex: leave out --columns and other formats; "
+            "--rows A,B takes the pair of two methods"
         )
     published = published_tables()
     if name is None:
@@ -93,18 +94,33 @@ def table(
             if output == "json" and what in (None, "results") and not (compare or columns or rows):
                 sys.stdout.write(measured.without_trainings().to_json())
             elif what == "sentences":
-                _say_sentences(measured, compare, latex=output == "latex")
+                _say_sentences(_answer(measured, compare, rows, of_pairs=True), latex=output == "latex")
             else:
-                found = _table(measured, what or "results", output, compare)
-                labelled = replace(found, label=f"{label} {what or 'results'} {compare or ''}")
-                _show(labelled, output, notes, columns, rows)
+                kind = what or "results"
+                found = _answer(measured, compare, rows, of_pairs=kind in ("differences", "holds"))
+                drawn = _table(found, kind, output, said=bool(compare or rows))
+                labelled = replace(drawn, label=f"{label} {what or 'results'} {compare or ''}")
+                _show(labelled, output, notes, columns, "")
 
 
-def _say_sentences(measured: MeasuredExperiment, compare: str | None, *, latex: bool) -> None:
-    from reports.sentences import sentences
+def _answer(measured: MeasuredExperiment, compare: str | None, rows: str, *, of_pairs: bool) -> ExperimentAnswer:
+    """Answer what an experiment asks, or `compare`; about these rows alone, if there are any, by key or title."""
     from reproduce.outputs.tables import compared_by
 
-    for line in sentences(compared_by(measured, compare), latex=latex):
+    found = compared_by(measured, compare)
+    names = {name.casefold(): key for key, title in found.titles.items() for name in (title, key)}
+    asked = [one.strip() for one in rows.split(",") if one.strip()]
+    if unknown_ones := [one for one in asked if one.casefold() not in names]:
+        raise InputError(f"no row {unknown_ones[0]!r}; there are {', '.join(found.titles.values())}")
+    if of_pairs and len(asked) == 1:
+        raise InputError(f"--rows {rows}: a pair takes two methods; --compare {rows} takes all pairs of one")
+    return found.about({names[one.casefold()] for one in asked}) if asked else found
+
+
+def _say_sentences(found: ExperimentAnswer, *, latex: bool) -> None:
+    from reports.sentences import sentences
+
+    for line in sentences(found, latex=latex):
         sys.stdout.write(f"{line}\n")
 
 
@@ -153,15 +169,14 @@ def _measured(name: str, store_location: str, published: str) -> Iterator[tuple[
         yield label, MeasuredExperiment.from_store(store, experiment.fingerprint, trainings=True)
 
 
-def _table(measured: MeasuredExperiment, kind: str, output: str, compare: str | None) -> Table:
+def _table(found: ExperimentAnswer, kind: str, output: str, *, said: bool) -> Table:
+    """Draw a table; `said` prints the answer in words before it."""
     from reports.headline import comparison_lines, headline
     from reports.tables.holds import what_stands
-    from reproduce.outputs.tables import KINDS, WHY_EMPTY, compared_by
+    from reproduce.outputs.tables import KINDS, WHY_EMPTY
 
-    found = compared_by(measured, compare)
-    if compare is not None and output == "terminal":
-        lines = (headline(found), *comparison_lines(found), what_stands(found))
-        for line in filter(None, lines):
+    if said and output == "terminal":
+        for line in filter(None, (headline(found), *comparison_lines(found), what_stands(found))):
             say(line)
     drawn = KINDS[kind](found)
     if kind in WHY_EMPTY and not drawn.rows:

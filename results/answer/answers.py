@@ -35,6 +35,7 @@ class Answer:
         settings: The settings that the only searches found compared by their runs. It says nothing about methods.
         gains: Methods whose searches are repeated compared with the runs of their default settings (`gains_over`).
         look_level: The level of the last look, if looks were planned.
+        only: The methods that are shown, if not all are; tests are of all.
     """
 
     question: Question
@@ -46,6 +47,7 @@ class Answer:
     settings: tuple[Pair, ...] = ()
     gains: tuple[Pair, ...] = ()
     look_level: float | None = None
+    only: frozenset[str] = frozenset()
 
     @cached_property
     def titles(self) -> dict[str, str]:
@@ -60,12 +62,16 @@ class Answer:
     @cached_property
     def left_out(self) -> dict[str, LeftOut]:
         """Why methods are not tested against the others, by method."""
-        return {key: planned.left_out for key, planned in self.question.methods.items() if planned.left_out}
+        return {key: own.left_out for key, own in self.question.methods.items() if own.left_out and self.shows(key)}
 
     @cached_property
     def compared(self) -> tuple[str, ...]:
         """The compared methods with values, in the order of the question."""
-        return tuple(key for key in self.question.compared if self.values[key].units)
+        return tuple(key for key in self.question.compared if self.values[key].units and self.shows(key))
+
+    def shows(self, method: str) -> bool:
+        """Whether a method is shown: all are, unless some were asked for."""
+        return not self.only or method in self.only
 
     @cached_property
     def _by_names(self) -> dict[frozenset[str], Pair]:
@@ -125,15 +131,15 @@ class Answer:
     @cached_property
     def claims(self) -> set[tuple[str, str]]:
         """The pairs of a better and a worse method that are claimed."""
-        return {(pair.better, pair.worse) for pair in self.pairs if pair.better and pair.worse}
+        return {(pair.better, pair.worse) for pair in self.shown_pairs if pair.better and pair.worse}
 
     @cached_property
     def leading(self) -> frozenset[str]:
         """The tested methods that none is shown to be better than, if any claim is made."""
-        if self.interim or self.question.compare not in ("all", "best") or not self.claims:
+        worse = {pair.worse for pair in self.pairs} - {None}
+        if self.interim or self.question.compare not in ("all", "best") or not worse:
             return frozenset()
-        tested = {key for pair in self.pairs if pair.untested is None for key in (pair.a, pair.b)}
-        return frozenset(tested - {worse for _, worse in self.claims})
+        return frozenset(key for pair in self.pairs if not pair.untested for key in (pair.a, pair.b)) - worse
 
     @cached_property
     def missing(self) -> dict[str, str]:
@@ -141,6 +147,8 @@ class Answer:
         found = {}
         for key, own in self.values.items():
             planned = self.question.methods[key]
+            if not self.shows(key):
+                continue
             if own.missing == "searches missing":
                 found[key] = f"{own.count} of {counted(planned.searches, 'search')}"
             elif own.missing == "older evaluation":

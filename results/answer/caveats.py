@@ -52,19 +52,19 @@ def of_budget(found: Answer) -> Iterator[Finding]:
     """Say which differences the budget can show, unless looks decide how large it is."""
     question = found.question
     if len(question.compared) > 1 and not question.looks and question.sample.test != "ranks":
-        if (seen := found.would_have_shown(found.pairs)) and question.sample.test != "assumed":
+        if (seen := found.would_have_shown(found.shown_pairs)) and question.sample.test != "assumed":
             yield _seen_finding(found, seen)
             return
         budget = detectable(question, len(question.compared), found)
         # What is not known of single searches is a finding about the search.
         if budget.deviation is not None or question.sample.test != "assumed":
-            yield budget_finding(budget, question, found.would_have_shown(found.pairs))
+            yield budget_finding(budget, question, found.would_have_shown(found.shown_pairs))
 
 
 def _seen_finding(found: Answer, seen: tuple[float, float]) -> Finding:
     """Say which differences the tested pairs could have seen, and what one unit more of each would change."""
     question, sample, power = found.question, found.sample, power_words(found.question.compare)
-    tested = [pair for pair in found.pairs if pair.smallest is not None]
+    tested = [pair for pair in found.shown_pairs if pair.smallest is not None]
     counts = {own.n for pair in tested for own in (pair.of_a, pair.of_b) if not own.planned.constant}
     most = max(counts)
     methods = counted(len({key for pair in tested for key in (pair.a, pair.b)}), "method")
@@ -76,7 +76,8 @@ def _seen_finding(found: Answer, seen: tuple[float, float]) -> Finding:
         detail = [f"{given} {verb(most, 'show')} larger ones in {question.score_name} with a probability of {power}."]
     if not sample.takes_more:
         return Finding("limit", text, "comparison", " ".join(detail))
-    more = [one for one in seen_with(found, 1).values() if one < question.largest]
+    with_one = seen_with(found, 1)
+    more = [one for pair in tested if (one := with_one[frozenset((pair.a, pair.b))]) < question.largest]
     if more:
         shown = f"{question.numbers((min(more), max(more)))}{question.points}"
         detail.append(f"One {sample.word} more{sample.each} would show {shown}.")
@@ -220,7 +221,7 @@ def of_settings(found: Answer) -> Iterator[Finding]:
         text = "The datasets are the sample: the answer is about datasets like these, each with one score of a method."
         yield Finding("limit", text, "comparison", "Wilcoxon's signed-rank test, corrected by Holm's method.")
     text = "Runs of given settings are compared: the answer is about these settings, not about the methods."
-    if found.sample.about == "settings" and found.question.experiment is None and found.pairs:
+    if found.sample.about == "settings" and found.question.experiment is None and found.shown_pairs:
         yield Finding("limit", text, "comparison", f"Another search could find other settings.{in_records(found)}")
 
 

@@ -63,8 +63,9 @@ def contrasts_of(found: Answer, asked: Sequence[Contrast]) -> tuple[ContrastAnsw
     question, values = found.question, found.values
     tested = [
         key
-        for key in found.compared
+        for key in found.question.compared
         if not values[key].missing
+        and values[key].units
         and all(map(math.isfinite, values[key].units))
         and (values[key].planned.constant or len(values[key].units) > 1)
     ]

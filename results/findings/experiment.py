@@ -3,16 +3,16 @@
 A finding is a sentence with a level and a place. Who shows findings chooses among them and does not reword them.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import PurePath
+from typing import Self
 
 from results.answer.answer_question import answer_frame
 from results.answer.answers import Answer
 from results.answer.caveats import caveats
 from results.answer.contrasts import ContrastAnswer, contrasts_of
-from results.answer.intervals import Interval
 from results.answer.over_classes import with_class_intervals
 from results.answer.question import question_of
 from results.answer.values import Finding
@@ -20,7 +20,7 @@ from results.findings.origin import origin_findings
 from results.findings.search import search_findings, training_findings
 from results.spec import mlrc_constants
 from results.spec.data_choice import OWN_DATA, DrawnSplit
-from results.spec.experiment_spec import Experiment
+from results.spec.experiment_spec import Contrast, Experiment
 from results.spec.method import LOSS_LR
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.plan import ExperimentData, Plan, Recipe
@@ -46,6 +46,14 @@ class ExperimentAnswer(Answer):
         """What a reader must know beside the numbers."""
         return _findings(self)
 
+    def about(self, methods: Collection[str]) -> Self:
+        """Return what the answer says of these methods and their pairs; the tests are those of all methods."""
+        rows = {key: row for key, row in self.measured.plan.rows.items() if key in methods}
+        records = tuple(run for run in self.measured.records if run.method in methods)
+        measured = replace(self.measured, plan=self.measured.plan.model_copy(update={"rows": rows}), records=records)
+        gains = tuple(pair for pair in self.gains if pair.a in methods)
+        return replace(self, measured=measured, gains=gains, only=frozenset(methods))
+
 
 def answer_of(measured: MeasuredExperiment, compare: str | None = None) -> ExperimentAnswer:
     """Answer what an experiment asks, in its primary score.
@@ -69,10 +77,10 @@ def _findings(found: ExperimentAnswer) -> tuple[Finding, ...]:
         *_chosen_later(found.question.compare, found.planned),
         *caveats(found),
         *_part_of_the_budget(plan),
-        *_below_untrained(found.titles, found.intervals, plan),
+        *_below_untrained(found, plan),
         *_all_trained(found, plan),
         *reading_findings(found),
-        *contrast_findings(found, contrasts_of(found, plan.experiment.contrasts)),
+        *contrast_findings(found, contrasts_of(found, _shown_contrasts(found, plan))),
         *_looked_before(plan),
         *_printed(plan),
         *data_findings(plan.experiment, plan.data, split_file=split_file),
@@ -113,9 +121,13 @@ def _part_of_the_budget(plan: Plan) -> Iterator[Finding]:
         yield Finding("limit", text, "comparison", "The full budget can rank the methods differently.")
 
 
-def _below_untrained(titles: Mapping[str, str], intervals: Mapping[str, Interval], plan: Plan) -> Iterator[Finding]:
-    means = {key: interval.mean for key, interval in intervals.items()}
-    if below := [titles[key] for key in means if key != "untrained" and means[key] <= means.get("untrained", -1)]:
+def _shown_contrasts(found: Answer, plan: Plan) -> list[Contrast]:
+    return [one for one in plan.experiment.contrasts if all(map(found.shows, (*one.a, *one.b)))]
+
+
+def _below_untrained(found: Answer, plan: Plan) -> Iterator[Finding]:
+    means = {key: interval.mean for key, interval in found.intervals.items() if found.shows(key)}
+    if below := [found.titles[key] for key in means if key != "untrained" and means[key] <= means.get("untrained", -1)]:
         named, trunk = f"{listed(below)} {verb(len(below), 'have')}", plan.experiment.conditions.trunk
         baseline = "the features as given" if trunk.name == NO_TRUNK else "the untrained trunk"
         yield Finding("warning", f"{named} no higher mean than {baseline}.", "comparison")
@@ -123,7 +135,7 @@ def _below_untrained(titles: Mapping[str, str], intervals: Mapping[str, Interval
 
 def _all_trained(found: Answer, plan: Plan) -> Iterator[Finding]:
     """Say that nothing shows whether training helps, where the network or the features come trained."""
-    compared = [found.question.methods[key] for key in found.question.compared]
+    compared = [found.question.methods[key] for key in found.question.compared if found.shows(key)]
     trained = plan.experiment.conditions.trunk.weights != "random"
     if trained and plan.experiment.protocol == "mlrc" and compared and all(one.trained for one in compared):
         detail = "Training can be worse than none: the method `untrained` is the network as it is, and trains nothing."
@@ -249,11 +261,11 @@ def reading_findings(found: ExperimentAnswer) -> Iterator[Finding]:
 
 
 def _verdicts(rows: Mapping[str, float], found: Answer) -> Iterator[str]:
-    within = [pair for pair in found.pairs if pair.a in rows and pair.b in rows]
+    within = [pair for pair in found.shown_pairs if pair.a in rows and pair.b in rows]
     if within:
         yield f"Of {counted(len(within), 'pair')} of readings {sum(pair.better is not None for pair in within)} differ."
     verdicts: dict[str, set[str]] = {}
-    for pair in found.pairs:
+    for pair in found.shown_pairs:
         if (pair.a in rows) != (pair.b in rows):
             of_reading = pair if pair.a in rows else pair.turned()
             verdicts.setdefault(of_reading.b, set()).add(of_reading.direction)

@@ -8,9 +8,11 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from reports.sentences import sentences
+from reports.sentences import how_tested, sentence, sentences
 from results.answer.answer_question import answer
 from results.answer.question import Question
+from results.findings.experiment import answer_of
+from results.store.experiment_results import MeasuredExperiment
 
 TWO_SEARCHES = {"Spread": (16.00, 13.26), "Triplet": (7.58, 11.89), "Proxy-Anchor": (16.83, 14.53)}
 UNEQUAL = {"A": (71.2, 73.9, 72.4, 70.8, 72.0), "B": (68.1, 69.5, 71.0), "C": (73.3, 74.1)}
@@ -79,8 +81,8 @@ def adjusted(p_values, text):
     else:
         result = np.empty(len(p_values))
         result[order] = np.maximum.accumulate(np.minimum(factors * np.asarray(p_values)[order], 1))
-    above, below = map(int, re.search(r'for the (\d)/(\d) of the level that "better" has', text).groups())
-    return np.minimum(np.minimum(result, 1) * below / above, 1)
+    above, below = map(int, re.search(r"times (\d)/(\d), since three quarters of the level is spent", text).groups())
+    return np.minimum(np.minimum(result, 1) * above / below, 1)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +102,7 @@ def adjusted(p_values, text):
 )
 def test_interval_and_p_value_follow_from_the_words(values, column, compare, paired):
     found = answer(table(values, column), Question(compare=compare, paired=column if column == "split" else ""))
-    *said, steps = sentences(found)
+    said, steps = [sentence(found, pair) for pair in found.shown_pairs], how_tested(found)
     means = {name: np.mean(own) for name, own in values.items()}
     asked = [pair for pair in combinations(values, 2) if compare in ("all", *pair)]
     if compare == "best":
@@ -124,7 +126,7 @@ def test_interval_and_p_value_follow_from_the_words(values, column, compare, pai
 def test_a_claim_of_equality_names_its_two_tests_and_its_share():
     equal = {"A": (70.0, 70.1, 69.9, 70.0), "B": (70.0, 70.1, 70.0, 69.9)}
     text, steps = sentences(answer(table(equal), Question()))
-    assert 'P values are of two one-sided tests, adjusted for the 1/4 of the level that "equal" has' in steps
+    assert 'P values are of two one-sided tests, times 4, since a quarter of the level is spent on "equal"' in steps
     _, (low, high, p) = said_of(equal, text.replace("p < 0.001", "p = 0"))
     error = errors_of_means(equal, steps)("A", "B")
     assert p == pytest.approx(4 * stats.t.sf(0.5 / error, 6), abs=0.0006)
@@ -147,7 +149,7 @@ def test_a_test_without_these_steps_does_not_name_them():
     ]
     ranks, *steps = sentences(answer(pd.DataFrame(rows, columns=["method", "dataset", "accuracy"]), Question()))
     assert "Wilcoxon's signed-rank test" in ranks
-    assert "divided by" not in " ".join([ranks, *steps])
+    assert "times 4/3" not in " ".join([ranks, *steps])
     assert "degrees" not in ranks
 
 
@@ -155,3 +157,17 @@ def test_latex_sets_the_factor_as_mathematics():
     *_, text = sentences(answer(table(UNEQUAL), Question()), latex=True)
     assert "times 1 + 1/(S $-$ 1)$^2$ for S runs" in text
     assert text.isascii()
+
+
+def test_the_first_sentence_sums_up_and_open_pairs_stand_only_if_they_are_asked_for():
+    found = answer_of(MeasuredExperiment.kept("reality_check_glyphs"))
+    first, *others, _ = sentences(found)
+    assert first.startswith("Compared in concatenated MAP@R: No verdict about methods: only after 400 steps")
+    assert first.endswith("54 of 91 pairs are open; a difference of 7.1 to 13.1 points would have shown.")
+    assert len(others) == 37
+    one, steps = sentences(found.about(("hist", "proxy_anchor")))
+    assert one.startswith("Proxy-Anchor and HIST are not shown to differ")
+    assert "Holm's method for 91 comparisons" in steps, "the tests are those of all methods"
+    whole = {(pair.a, pair.b): pair for pair in found.pairs}
+    (pair,) = found.about(("hist", "proxy_anchor")).shown_pairs
+    assert pair == whole.get((pair.a, pair.b), pair.turned() if (pair.b, pair.a) in whole else None)
