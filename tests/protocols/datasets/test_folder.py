@@ -4,7 +4,7 @@ import shutil
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageOps
 
 from protocols.datasets.dataset_registry import check_images, open_dataset
 from protocols.datasets.folder import list_class_folders, list_folder, walk
@@ -136,6 +136,19 @@ def test_smaller_copies_within_a_class_are_named_and_other_pictures_are_not(fold
     picture.resize((80, 60)).save(folder / "class_1" / "p.png")
     said = check_images(list_class_folders(folder), None, False, unseen)[2]
     assert said == "1 image nearly equal to another of the same class (class_0/p-150x112.jpg ~ class_0/p.jpg)"
+
+
+def test_grey_and_mirrored_copies_within_a_class_are_named_and_another_colour_is_not(folder):
+    random = np.random.default_rng(1)
+    picture = Image.fromarray(random.integers(0, 256, (30, 40, 3), dtype=np.uint8)).resize((400, 300))
+    picture.save(folder / "class_0" / "p.jpg")
+    picture.convert("L").save(folder / "class_0" / "grey.jpg")
+    ImageOps.mirror(picture).save(folder / "class_0" / "mirrored.jpg")
+    picture.rotate(180).save(folder / "class_0" / "turned.jpg")
+    Image.merge("RGB", picture.split()[::-1]).save(folder / "class_0" / "swapped.jpg")
+    said = check_images(list_class_folders(folder), None, False, unseen)[2]
+    names = "class_0/grey.jpg ~ class_0/mirrored.jpg, class_0/grey.jpg ~ class_0/p.jpg"
+    assert said == f"2 images nearly equal to another of the same class ({names})"
 
 
 def test_classes_whose_names_look_alike_are_named(folder, tmp_path):
