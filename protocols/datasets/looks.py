@@ -94,7 +94,8 @@ def _copies_among(rows: Sequence[int], looks: Sequence[ImageLook]) -> Iterator[t
 def _are_alike(some: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]:
     """Tell which pictures (m, side, side, channels) are nearly equal to which others or their mirror images: (m, n)."""
     values, own, mirrored = _normalized(some), _normalized(others), _normalized(others[:, :, ::-1])
-    return np.maximum(values @ own.T, values @ mirrored.T) > _ALIKE
+    alike: NDArray[np.bool_] = np.maximum(values @ own.T, values @ mirrored.T) > _ALIKE
+    return alike
 
 
 def _normalized(pictures: NDArray[Any]) -> NDArray[np.float32]:
