@@ -147,6 +147,7 @@ class CCPLoss(PluginWrapper, MetricLoss):
     VERSION = 2
     """Version 1 compared the samples with all proxies in one list of pairs, with other rounding errors."""
 
+    _scale: ScaleCheck | None = None
     sub_losses = ("proxy_loss", "sample_loss")
     needs = Needs(normalization="ball", validation=True)
     named_bases = MappingProxyType({"c1": _c1, "c2": _c2, "ms": _ms, "triplet": _triplet})
@@ -198,8 +199,8 @@ class CCPLoss(PluginWrapper, MetricLoss):
             warn_without_hooks(self, "random proxies, and no further problems")
         samples = ball(embeddings)
         proxy_loss = self._proxy_loss(samples, labels)
-        if self._scale_check is not None:
-            self._scale_check.watch(proxy_loss)
+        if self._scale is not None:
+            self._scale.watch(proxy_loss)
         return already_reduced(
             proxy_loss=proxy_loss,
             sample_loss=self.w_sample * self.base_loss(samples, labels, indices_tuple),
@@ -220,7 +221,7 @@ class CCPLoss(PluginWrapper, MetricLoss):
     def bind(self, context: TrainingContext) -> None:
         """Pick the first proxies, far from the origin. A loss with loaded state keeps it and only takes the trunk."""
         super().bind(context)
-        self._scale_check = ScaleCheck(self.proxies)
+        self._scale = ScaleCheck(context.trunk_parameters[-1])  # Of the embedder, which no warm-up freezes.
         if self.started:
             return
         self.best_weights = _in_one_vector(context.trunk_parameters)
@@ -230,8 +231,8 @@ class CCPLoss(PluginWrapper, MetricLoss):
 
     def on_gradients(self, clock: Clock) -> bool:
         """Add the gradient of `lam / 2 |theta - theta_prev|^2` to that of the trunk."""
-        if self._scale_check is not None:
-            self._scale_check(type(self).__name__)
+        if self._scale is not None:
+            self._scale(type(self).__name__)
         strength = self.strength()
         if strength > 0 and self._context:
             trunk = self._context.trunk_parameters

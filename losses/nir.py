@@ -14,7 +14,7 @@ from torch.nn import functional
 from .base import MetricLoss, already_reduced, checked_labels, require_one_of
 from .coupling_flow import Condition, CouplingFlow
 from .mined import weights_of
-from .plugin import Clock, Needs, PluginWrapper, ScaleCheck, TrainingContext, TrainingPlugin, require_proxies
+from .plugin import Clock, LossScale, Needs, PluginWrapper, TrainingContext, TrainingPlugin, require_proxies
 from .proxy_anchor import ProxyAnchorLoss
 from .proxy_nca import ProxyNCALoss
 from .soft_triple import SoftTripleLoss
@@ -45,7 +45,7 @@ class NIRLoss(PluginWrapper, MetricLoss):
 
     Proxies and flow have no weight decay, and the flow has a far lower learning rate than the proxies: build the
     optimizer from `param_groups`. At the rate of the proxies the exponential overflows within a few steps.
-    A step with a gradient that is not finite is skipped by loops that call `on_gradients`.
+    A step with a gradient that is not finite is skipped by loops that call `on_gradients`, and by a `GradScaler`.
 
     A card may name the base loss: `proxy_anchor`, `proxy_nca` (Eq. 6) or `soft_triple`; it then also gives
     `num_classes`.
@@ -140,21 +140,25 @@ class NIRLoss(PluginWrapper, MetricLoss):
     def bind(self, context: TrainingContext) -> None:
         """Take the trunk, whose gradients are looked at too."""
         super().bind(context)
-        self._scale_check = ScaleCheck(next(self.flow.parameters()))
+        self._scale = LossScale()
 
     def on_gradients(self, clock: Clock) -> bool:
-        """False if a gradient of loss or trunk is not finite, as the authors' gradient scaler skips such steps."""
-        if self._scale_check is not None:
-            self._scale_check(type(self).__name__)
+        """False if a gradient of loss or trunk is not finite, as the authors' gradient scaler skips such steps.
+
+        Under a `GradScaler` that is the scaler's, which is asked for every step.
+        """
+        may_step = super().on_gradients(clock)
+        if self._scale is not None and self._scale.is_large:
+            return may_step
         trunk = self._context.trunk_parameters if self._context else ()
-        return super().on_gradients(clock) and _are_finite([*self.parameters(), *trunk])
+        return may_step and _are_finite([*self.parameters(), *trunk])
 
     def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: sub-losses `base_loss` (times omega), `nir_loss` and `self_loss`, all already reduced."""
         labels = checked_labels(embeddings, labels, embedding_size=self.embedding_size)
         terms = {"base_loss": self.omega * self.base_loss(embeddings, labels, indices_tuple)}
-        if self._scale_check is not None:
-            self._scale_check.watch(terms["base_loss"])
+        if self._scale is not None:
+            self._scale.watch(terms["base_loss"])
         condition = self.condition(embeddings, labels)
         weights = weights_of(indices_tuple, labels, torch.float64)
         terms["nir_loss"] = (weights * self._spread(self.nll(embeddings, condition))).mean()

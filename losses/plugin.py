@@ -6,6 +6,7 @@ mix-in `TrainingPlugin` gets them. Every hook is optional and does nothing by de
 """
 
 import inspect
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -100,47 +101,67 @@ def _unbound() -> None:
     """What copies and pickles of a context are."""
 
 
-class ScaleCheck:
-    """Refuses gradients that a `GradScaler` has multiplied and not yet divided, in the first step of a training.
+class LossScale:
+    """What a loss is multiplied by before its backward pass, as by a `GradScaler`.
 
     A copied or unpickled loss holds None in its place.
-
-    Args:
-        parameter: one of the loss, whose gradient shows whether somebody divided it after the backward pass.
     """
 
-    def __init__(self, parameter: nn.Parameter) -> None:
-        self._parameter, self._factor, self._gradient = parameter, parameter.new_ones(()), parameter.new_zeros(0)
-        self._handle: Any = parameter.register_hook(self._keep_gradient)
+    def __init__(self) -> None:
+        self._factor: Tensor | None = None
+        self._is_large: bool | None = None
 
     def __reduce__(self) -> tuple[Callable[[], None], tuple[()]]:
         return _unbound, ()
 
-    def _keep_gradient(self, gradient: Tensor) -> None:
-        self._gradient = gradient.detach().clone()
+    def watch(self, value: Tensor) -> None:
+        """Take a term of the loss in the forward pass. Its gradient is what the loss is multiplied by."""
+        if self._is_large is None and value.requires_grad:
+            value.register_hook(self._keep)
 
-    def _keep_factor(self, gradient: Tensor) -> None:
+    def _keep(self, gradient: Tensor) -> None:
         # Not read here, where a GPU would wait, and the capture of a CUDA graph fail.
         self._factor = gradient.detach()
 
-    def watch(self, value: Tensor) -> None:
-        """Take a term of the loss. Its gradient is what the loss is multiplied by."""
-        if self._handle is not None and value.requires_grad:
-            value.register_hook(self._keep_factor)
+    @property
+    def factor(self) -> float:
+        """The factor of the last backward pass; 1 before the first."""
+        return 1.0 if self._factor is None else float(self._factor)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it is one of a scaler, by the first step; False before it."""
+        if self._is_large is None and self._factor is not None:
+            self._is_large = self.factor >= _SMALLEST_SCALE
+        return bool(self._is_large)
+
+
+class ScaleCheck(LossScale):
+    """Refuses gradients that a `GradScaler` has multiplied and not yet divided, in the first step of a training.
+
+    Args:
+        parameter: one whose gradients the loss changes.
+    """
+
+    def __init__(self, parameter: nn.Parameter) -> None:
+        super().__init__()
+        self._parameter, self._largest = parameter, parameter.new_zeros(())
+        self._handle: Any = parameter.register_hook(self._keep_largest)
+
+    def _keep_largest(self, gradient: Tensor) -> None:
+        self._largest = gradient.detach().abs().amax()
 
     def __call__(self, name: str) -> None:
         """Raise ValueError if the gradients of the loss `name` are scaled; called before it acts on them."""
-        now, before = self._parameter.grad, self._gradient
-        if self._handle is None or now is None:
-            return
-        tell = before.isfinite() & (before != 0)  # Divided, the others are what they were.
-        if not tell.any():
+        now = self._parameter.grad
+        if self._handle is None or now is None or not 0 < (before := float(self._largest)) < math.inf:
             return
         self._handle.remove()
         self._handle = None
-        if (factor := float(self._factor)) >= _SMALLEST_SCALE and torch.equal(now[tell], before[tell]):
+        # Far from both: divided, they are smaller by the factor; summed over processes or batches, by a few.
+        if self.is_large and float(now.abs().amax()) * math.sqrt(self.factor) > before:
             raise ValueError(
-                f"the gradients are multiplied by {factor:g}, as by a GradScaler, and {name} acts on them: call "
+                f"the gradients are multiplied by {self.factor:g}, as by a GradScaler, and {name} acts on them: call "
                 "scaler.unscale_(optimizer) before the hook on_gradients, that is, before schedule.gradients_ready()"
             )
 
@@ -170,7 +191,7 @@ class TrainingPlugin:
     needs = Needs()
 
     _context: TrainingContext | None = None
-    _scale_check: ScaleCheck | None = None
+    _scale: LossScale | None = None
 
     def param_groups(self, lr: float, weight_decay: float) -> list[dict[str, Any]]:
         """Optimizer groups of the parameters of this loss, as `torch.optim` takes them.

@@ -29,9 +29,11 @@ SUFFIXES = frozenset(
 
 _WRITTEN_BY_MACHINES = frozenset(
     {
-        *("@eadir", "#recycle", "#snapshot", "@recycle", "@__thumb", "@recently-snapshot", "@tmp"),
-        *("__macosx", "$recycle.bin", "recycler", "system volume information", "found.000", "lost+found"),
-        *("thumbs.db", "network trash folder", "temporary items", "__pycache__"),
+        *("@eadir", "@synoeastream", "@synoresource", "@sharebin", "@tmp", "#recycle", "#snapshot", "~snapshot"),
+        *("@recycle", "@__thumb", "@recently-snapshot", "trashbox", "files_trashbin", "_gsdata_"),
+        *("__macosx", "$recycle.bin", "recycler", "recycled", "system volume information", "lost+found", "msocache"),
+        *("found.000", "found.001", "found.002", "thumbs.db", "network trash folder", "temporary items"),
+        *("ipod photo cache", "__pycache__"),
     }
 )
 """Folders that storages and systems write into data, in small letters: previews and removed files."""

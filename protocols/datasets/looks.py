@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +17,14 @@ _SIDE = 16
 """Pictures are compared at this many pixels by as many."""
 
 _ALIKE = 0.98
-"""Correlation above which two pictures are one. Of 5,902 photographs of 100 bird species, one pair of a species is
-above it, and that is one photograph; of 4,840 handwritten characters none."""
+"""Correlation above which two pictures are one. Of 5,902 photographs of 100 bird species, two pairs of a species are
+above it, and each is one photograph, once mirrored; of 4,840 handwritten characters none."""
+
+_COLOURLESS = 8
+"""Largest difference between the channels of a grey picture; JPEG keeps it a little."""
+
+_LUMINANCE = np.asarray([0.299, 0.587, 0.114], dtype=np.float32)
+"""Weights of red, green and blue in a grey picture, as in Pillow's conversion."""
 
 _ROWS = 2_000
 """Pictures of a class that are compared with all others of it at a time."""
@@ -60,7 +67,7 @@ def looks_at(listing: ImageListing, progress: Progress) -> list[ImageLook]:
 
 
 def near_copies(listing: ImageListing, looks: Sequence[ImageLook]) -> str | None:
-    """Count and name images that show what another image of their class shows, such as its thumbnail."""
+    """Count and name images that show what another of their class shows: its thumbnail, its grey or mirror image."""
     of_class: dict[int, list[int]] = defaultdict(list)
     for row, label in enumerate(listing.labels.tolist()):
         if len(looks[row].small):
@@ -71,12 +78,28 @@ def near_copies(listing: ImageListing, looks: Sequence[ImageLook]) -> str | None
 
 
 def _copies_among(rows: Sequence[int], looks: Sequence[ImageLook]) -> Iterator[tuple[int, int]]:
-    """Yield the first image of each kind with each later one that is nearly equal to it."""
-    values = np.stack([looks[row].small for row in rows]).astype(np.float32)
+    """Yield the first image of each kind with each later one that is nearly equal to it, also in grey or mirrored."""
+    pictures = np.stack([looks[row].small for row in rows]).reshape(-1, _SIDE, _SIDE, 3)
+    is_grey = np.ptp(pictures, axis=3).max(axis=(1, 2)) <= _COLOURLESS
+    shades = (pictures @ _LUMINANCE)[..., None]
+    for first in range(0, len(rows), _ROWS):
+        part = slice(first, first + _ROWS)
+        alike = _are_alike(pictures[part], pictures)
+        alike |= _are_alike(shades[part], shades) & (is_grey[part, None] | is_grey)
+        earliest = np.argmax(alike, axis=1)
+        for place in np.flatnonzero(earliest < first + np.arange(len(alike))).tolist():
+            yield rows[int(earliest[place])], rows[first + place]
+
+
+def _are_alike(some: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]:
+    """Tell which pictures (m, side, side, channels) are nearly equal to which others or their mirror images: (m, n)."""
+    values, own, mirrored = _normalized(some), _normalized(others), _normalized(others[:, :, ::-1])
+    alike: NDArray[np.bool_] = np.maximum(values @ own.T, values @ mirrored.T) > _ALIKE
+    return alike
+
+
+def _normalized(pictures: NDArray[Any]) -> NDArray[np.float32]:
+    values = pictures.reshape(len(pictures), -1).astype(np.float32)
     values -= values.mean(axis=1, keepdims=True)
     values /= np.maximum(np.linalg.norm(values, axis=1, keepdims=True), 1e-6)
-    for first in range(0, len(rows), _ROWS):
-        part = values[first : first + _ROWS] @ values.T
-        earliest = np.argmax(part > _ALIKE, axis=1)
-        for place in np.flatnonzero(earliest < first + np.arange(len(part))).tolist():
-            yield rows[int(earliest[place])], rows[first + place]
+    return values

@@ -254,6 +254,15 @@ def refuse_other_numbers(method: Method) -> None:
             raise RefusedError(line)
 
 
+def is_taken(method: Method) -> bool:
+    """Return whether the installed pytorch-metric-learning has the classes of a method, with their numbers of 2.9."""
+    try:
+        refuse_other_numbers(method)
+    except MethodError:
+        return False
+    return True
+
+
 def normalization_of(spec: FoldSpec) -> Normalization:
     """The normalisation of a training's embeddings: the specification's, or else that of the loss's class."""
     if spec.conditions.normalization is not None:

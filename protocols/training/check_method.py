@@ -97,8 +97,8 @@ def _library() -> str:
 def _check(settings: tuple[Method, ...]) -> LossFacts:
     facts = []
     for method in settings:
-        refuse_other_numbers(method)
         built = {kind: check_component(kind, component) for kind, component in components_of(method).items()}
+        refuse_other_numbers(method)
         if method.loss is not None:
             facts.append(_facts(built["loss"], method.loss))
     return facts[0] if facts else LossFacts()

@@ -34,8 +34,9 @@ def methods(
     name: Annotated[str | None, typer.Argument(help="Name of a method, or path of a card, that is shown.")] = None,
 ) -> None:
     """List the methods, or show the card of one with its source, and what decides a fair comparison with others."""
-    from reproduce.config.method_card import card_file, card_names
-    from reproduce.config.open_method import checked_card, load_card
+    from protocols.training.build_method import is_taken
+    from reproduce.config.method_card import card_file, card_names, read_card
+    from reproduce.config.open_method import checked_card
     from results.spec.method import LOSS_LR
 
     if name is not None:
@@ -52,13 +53,16 @@ def methods(
         for source in hashed.values():
             say(f"source: {source}")
         return
-    rows = []
-    for card in map(load_card, card_names()):
+    rows, refused = [], []
+    for card in (read_card(card_file(known)) for known in card_names()):
+        refused += [] if is_taken(card.method) else [card.key]
         loss = "-" if card.method.loss is None else card.method.loss.name
         searched = ", ".join(target.removeprefix("loss.") for target in card.search) or "-"
         rows.append((card.key, card.title, loss, str(card.method.batch.samples_per_class), searched))
     show_rows("methods", ("method", "title", "loss", "images per class", "searched"), rows, whole={"method"})
-    say("`reproduce methods NAME` shows the whole card of one.")
+    if refused:
+        say(f"refused under the installed pytorch-metric-learning: {', '.join(refused)}")
+    say("`reproduce methods NAME` shows the whole card of one, or why it is refused.")
 
 
 def _rates_of_cards() -> str:

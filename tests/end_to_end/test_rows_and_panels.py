@@ -12,10 +12,10 @@ from tests.support.panels import PANELS, table_file
 
 ROWS = {
     **read_yaml(TINY),
-    "methods": ["contrastive", "normalized_softmax"],
+    "methods": ["contrastive", "cosface"],
     "reproductions": 2,
     "search": {"trials": 0},
-    "settings": {"normalized_softmax": {"warmup.passes": 1}},
+    "settings": {"cosface": {"warmup.passes": 1}},
     "with": {"smaller": {"embedding_size": 8, "training.batch_size": 12}},
     "variants": [{"of": "contrastive", "key": "smaller", "title": "Smaller", "set": {}}],
     "sweeps": [{"of": "triplet", "grid": {"loss.margin": [0.1]}, "with": {"images.resize": [40]}}],
@@ -38,19 +38,19 @@ def test_every_row_is_trained_under_its_own_conditions_marked_and_not_tested(say
     }
     assert {row: spec.conditions.embedding_size for row, spec in by_row.items()} == {
         "contrastive": 16,
-        "normalized_softmax": 16,
+        "cosface": 16,
         "smaller": 8,
         "triplet__loss.margin_0.1__images.resize_40": 16,
     }
     assert by_row["smaller"].conditions.training.batch_size == 12
     assert by_row["triplet__loss.margin_0.1__images.resize_40"].conditions.images.resize == 40
-    assert by_row["normalized_softmax"].method.warmup.passes == 1
+    assert by_row["cosface"].method.warmup.passes == 1
     assert len({spec.seed for spec in by_row.values()}) == 1, "runs of all rows stay matched"
     table = say("table", "rows").out
     assert "† Smaller (8-dim): embedding_size 8, training.batch_size 12." in " ".join(table.split())
     differences = say("table", "rows", "--what", "differences", "--format", "csv").out
     assert "smaller" not in differences
-    assert "contrastive,normalized_softmax" in differences
+    assert "contrastive,cosface" in differences
 
 
 @pytest.mark.long

@@ -8,7 +8,7 @@ from tests.support.experiment_files import load_experiment
 
 SHARED = {
     "title": "Two panels",
-    "methods": ["untrained", "normalized_softmax"],
+    "methods": ["untrained", "cosface"],
     "trunk": {"name": "small_conv", "weights": "random"},
     "embedding_size": 16,
     "dataset": {"name": "glyphs"},

@@ -27,7 +27,10 @@ CONTRASTIVE = Method(
     samples_per_class=2,
 )
 PROXIES = Method(
-    name="normalized_softmax", loss=Component(name="NormalizedSoftmaxLoss"), samples_per_class=1, loss_lr=0.1
+    name="normalized_softmax",
+    loss=Component(name="CosFaceLoss", arguments={"margin": 0.0, "scale": 20.0}),
+    samples_per_class=1,
+    loss_lr=0.1,
 )
 UNTRAINED = Method(name="untrained", loss=None)
 TEST_COMPONENTS = Method(name="pretrained_test_pca", loss=None, embedder="test_components")

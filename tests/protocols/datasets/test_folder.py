@@ -4,7 +4,7 @@ import shutil
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageOps
 
 from protocols.datasets.dataset_registry import check_images, open_dataset
 from protocols.datasets.folder import list_class_folders, list_folder, walk
@@ -138,6 +138,19 @@ def test_smaller_copies_within_a_class_are_named_and_other_pictures_are_not(fold
     assert said == "1 image nearly equal to another of the same class (class_0/p-150x112.jpg ~ class_0/p.jpg)"
 
 
+def test_grey_and_mirrored_copies_within_a_class_are_named_and_another_colour_is_not(folder):
+    random = np.random.default_rng(1)
+    picture = Image.fromarray(random.integers(0, 256, (30, 40, 3), dtype=np.uint8)).resize((400, 300))
+    picture.save(folder / "class_0" / "p.jpg")
+    picture.convert("L").save(folder / "class_0" / "grey.jpg")
+    ImageOps.mirror(picture).save(folder / "class_0" / "mirrored.jpg")
+    picture.rotate(180).save(folder / "class_0" / "turned.jpg")
+    Image.merge("RGB", picture.split()[::-1]).save(folder / "class_0" / "swapped.jpg")
+    said = check_images(list_class_folders(folder), None, False, unseen)[2]
+    names = "class_0/grey.jpg ~ class_0/mirrored.jpg, class_0/grey.jpg ~ class_0/p.jpg"
+    assert said == f"2 images nearly equal to another of the same class ({names})"
+
+
 def test_classes_whose_names_look_alike_are_named(folder, tmp_path):
     for rank, name in enumerate(("Cat", "cat", "\u0421at", "dog")):
         (folder / f"class_{rank}").rename(folder / name)
@@ -196,6 +209,11 @@ PARTS = [
     {"bottle/train": [""], "bottle/test": [""], "cable": [""]},
     {"entrai\u0302nement": ["a"], "validation": ["b"]},
     {"\u8bad\u7ec3\u96c6": ["a"], "\u6d4b\u8bd5\u96c6": ["b"]},
+    {"\u5b66\u7fd2\u7528": ["a"], "\u30c6\u30b9\u30c8\u7528": ["b"]},
+    {"\u043e\u0431\u0443\u0447\u0435\u043d\u0438\u0435": ["a"], "\u0442\u0435\u0441\u0442": ["b"]},
+    {"opleiding": ["a"], "test": ["b"]},
+    {"tr\u00e4ning": ["a"], "validering": ["b"], "test": ["c"]},
+    {"metatrain": ["a"], "metatest": ["b"]},
 ]
 NO_PARTS = [
     {"cats": ["a"], "dogs": ["b"]},
@@ -222,10 +240,11 @@ def test_what_machines_write_beside_images_is_no_image_and_is_named(folder):
     for place in (
         *("class_0/@eaDir/0.png/SYNOPHOTO_THUMB_S.png", "class_1/@__thumb/s100.png", "class_2/Thumbs.db/0.png"),
         *("__MACOSX/class_3/0.png", "$RECYCLE.BIN/0.png", "lost+found/7.png", "class_4/SYNOFILE_THUMB_M.png"),
+        *("class_5/@SynoEAStream/0.png", "trashbox/1.png", "found.001/0.png", "~snapshot/class_1/0.png"),
     ):
         paint(folder / place, 1)
     after = list_folder(folder)
     assert (after.names, after.class_names) == (before.names, before.class_names)
     assert after.left_out == (
-        "7 paths that a storage or a system writes beside images ($RECYCLE.BIN, __MACOSX, class_0/@eaDir, ...)",
+        "11 paths that a storage or a system writes beside images ($RECYCLE.BIN, __MACOSX, class_0/@eaDir, ...)",
     )

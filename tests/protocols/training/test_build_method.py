@@ -51,10 +51,10 @@ def test_unknown_classes_are_refused(kind, name):
 
 def test_sizes_are_filled_in_where_required_and_placeholders_stand_for_them():
     swapped = {"num_classes": "$embedding_size", "embedding_size": "$num_classes"}
-    assert build_component("loss", Component(name="NormalizedSoftmaxLoss", arguments=swapped), SIZES).W.shape == (5, 3)
-    loss = build_component("loss", Component(name="NormalizedSoftmaxLoss"), SIZES)
+    assert build_component("loss", Component(name="CosFaceLoss", arguments=swapped), SIZES).W.shape == (5, 3)
+    loss = build_component("loss", Component(name="CosFaceLoss"), SIZES)
     assert loss.W.shape == (3, 5)
-    given = build_component("loss", Component(name="NormalizedSoftmaxLoss", arguments={"num_classes": 9}), SIZES)
+    given = build_component("loss", Component(name="CosFaceLoss", arguments={"num_classes": 9}), SIZES)
     assert given.W.shape == (3, 9)
 
 
@@ -99,12 +99,12 @@ def test_a_method_with_a_regularizer_is_the_library_s():
 
 
 def test_the_miner_chooses_the_pairs():
-    spec = _spec("MultiSimilarityLoss", miner=Component(name="MultiSimilarityMiner", arguments={"epsilon": 0.05}))
+    spec = _spec("ContrastiveLoss", miner=Component(name="MultiSimilarityMiner", arguments={"epsilon": 0.05}))
     embeddings, labels = _batch()
     method = build_method(spec, [4] * 5, 3, 8)
     pairs = losses.MultiSimilarityMiner(epsilon=0.05)(embeddings, labels)
-    assert torch.equal(method(embeddings, labels), pml_losses.MultiSimilarityLoss()(embeddings, labels, pairs))
-    bare = build_method(_spec("MultiSimilarityLoss"), [4] * 5, 3, 8)
+    assert torch.equal(method(embeddings, labels), pml_losses.ContrastiveLoss()(embeddings, labels, pairs))
+    bare = build_method(_spec("ContrastiveLoss"), [4] * 5, 3, 8)
     assert bare.miner is None
     assert not torch.equal(method(embeddings, labels), bare(embeddings, labels))
 
@@ -120,10 +120,10 @@ def test_a_librarys_loss_computes_half_precision_in_float32(name):
 
 
 SETTINGS = OptimizerSettings()
-PLUGIN, LIBRARY = "ProxyAnchorLoss", "NormalizedSoftmaxLoss"
+PLUGIN, LIBRARY = ("ProxyAnchorLoss", {}), ("MarginLoss", {"learn_beta": True})
 
 
-@pytest.mark.parametrize("name", [PLUGIN, LIBRARY])
+@pytest.mark.parametrize(("name", "arguments"), [PLUGIN, LIBRARY], ids=["plugin", "library"])
 @pytest.mark.parametrize(
     ("changes", "lr", "weight_decay"),
     [
@@ -133,8 +133,8 @@ PLUGIN, LIBRARY = "ProxyAnchorLoss", "NormalizedSoftmaxLoss"
         ({"loss_weight_decay": 0.25}, 1e-6, 0.25),
     ],
 )
-def test_the_loss_has_an_optimizer_group_of_its_own(name, changes, lr, weight_decay):
-    spec = _spec(name, **changes)
+def test_the_loss_has_an_optimizer_group_of_its_own(name, arguments, changes, lr, weight_decay):
+    spec = _spec(name, arguments, **changes)
     method, network = build_method(spec, [4] * 5, 3, 8), nn.Linear(2, 3)
     optimizer = build_optimizer(SETTINGS, network, method, spec)
     assert isinstance(optimizer, torch.optim.RMSprop)

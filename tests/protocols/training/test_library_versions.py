@@ -95,3 +95,14 @@ def test_a_list_of_losses_gets_names_which_version_3_asks_for():
     built = build_component("loss", component, {"num_classes": 3, "embedding_size": 4})
     assert list(built.state_dict()) == ["losses.0.W", "losses.1.W"]
     check_component("loss", component)
+
+
+def test_the_list_of_methods_names_the_cards_that_are_refused(say):
+    said = say("methods").out
+    assert "Proxy-Anchor" in said
+    assert ("refused under the installed pytorch-metric-learning: circle, epshn, " in said) == THREE
+
+
+def test_a_misspelt_argument_is_named_before_a_default_that_changed():
+    with pytest.raises(MethodError, match="TripletMarginLoss takes no argument 'margn'"):
+        check_method(of("TripletMarginLoss", margn=0.1))

@@ -12,7 +12,7 @@ from results.spec.conditions import OptimizerSettings, RateSchedule
 from results.spec.method import Method
 
 BLOCK = ("norm1.weight", "attn.qkv.weight", "attn.qkv.bias", "ls1.gamma", "mlp.0.weight", "mlp.2.bias")
-PROXIES = Method(name="m", loss=Component(name="NormalizedSoftmaxLoss"), loss_lr=0.5, loss_weight_decay=0.25)
+PROXIES = Method(name="m", loss=Component(name="CosFaceLoss"), loss_lr=0.5, loss_weight_decay=0.25)
 
 
 def vit(blocks):

@@ -6,19 +6,18 @@ from importlib import resources
 import pandas as pd
 import pytest
 
-from reproduce.config.method_card import CardRange, card_names
+from reproduce.config.method_card import Card, CardRange, card_file, card_names, read_card
 from reproduce.config.open_method import load_card, open_card
 from tests.support.command_line import one_line
 
 DATASETS = {"CUB200": "cub200", "Cars196": "cars196", "SOP": "sop"}
-PUBLISHED = [name for name in card_names() if load_card(name).published_as]
+PUBLISHED = [name for name in card_names() if read_card(card_file(name)).published_as]
 
 with resources.files("results").joinpath("published", "mlrc_search_space.csv").open(encoding="utf-8") as _file:
     SPACE = pd.read_csv(_file)
 
 
-def printed_rows(name: str) -> pd.DataFrame:
-    card = load_card(name)
+def printed_rows(card: Card) -> pd.DataFrame:
     rows = SPACE[(SPACE["method"] == card.published_as) & SPACE["dataset"].isin(DATASETS)]
     assert len(rows), f"{card.published_as} is not in the published table"
     return rows
@@ -26,16 +25,17 @@ def printed_rows(name: str) -> pd.DataFrame:
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_a_card_has_the_search_and_the_optima_of_mlrc(name):
-    rows, targets = printed_rows(name), {choice.published_as: key for key, choice in load_card(name).search.items()}
+    card = read_card(card_file(name))
+    rows, targets = printed_rows(card), {choice.published_as: key for key, choice in card.search.items()}
     classification = {"proxy_nca", "normalized_softmax", "cosface", "arcface", "soft_triple"}
-    assert load_card(name).method.batch.samples_per_class == (1 if name in classification else 4)
+    assert card.method.batch.samples_per_class == (1 if name in classification else 4)
     for printed, dataset in DATASETS.items():
         mine = rows[rows["dataset"] == printed]
         optima = {targets[row.parameter]: row.best_value_full_precision for row in mine.itertuples()}
-        assert load_card(name).published[dataset] == optima, "full precision of the logs"
-        assert open_card(load_card(name), dataset).ranges.keys() == optima.keys()
+        assert card.published[dataset] == optima, "full precision of the logs"
+        assert open_card(card, dataset).ranges.keys() == optima.keys()
     for row in rows.itertuples():
-        card, dataset = load_card(name), DATASETS[row.dataset]
+        dataset = DATASETS[row.dataset]
         for bounds, low, high in (
             ("widened", row.final_lower, row.final_upper),
             ("initial", row.initial_lower, row.initial_upper),
