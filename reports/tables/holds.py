@@ -33,6 +33,7 @@ def holds_table(found: Answer, *, every: bool = False) -> Table:
         rows=tuple(rows),
         own_sheet=Sheet(_HEADER, tuple(values)),
         first="Methods",
+        in_latex=("difference", "verdict", "holds"),
         remarks=(
             "Each condition has tests of its own at the level of the first. Holds: the verdict is the same there. "
             "In brackets: the option of a run that measures it.",

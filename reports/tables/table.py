@@ -241,8 +241,9 @@ def short(value: Value) -> Value:
 
 
 def with_notes(table: Table, which: str) -> Table:
-    """Leave out notes: `none` leaves out all, `short` the remarks, `all` none."""
-    notes = () if which == "none" else table.notes
+    """Leave out notes: `none` leaves out all but those on signs of rows, `short` the remarks, `all` none."""
+    signs = tuple(sign for row in table.rows for sign in row.sign)
+    notes = tuple(note for note in table.notes if note.startswith(signs)) if which == "none" else table.notes
     if which == "none":
         table = replace(table, columns=tuple(replace(column, meaning="") for column in table.columns))
     return replace(table, notes=notes, remarks=table.remarks if which == "all" else ())

@@ -12,7 +12,7 @@ import typer
 
 from reproduce.commands.options import STORE, Format, StoreAt
 from reproduce.errors import InputError, read_text, unknown
-from reproduce.storage import existing_store, opened_store, own_name
+from reproduce.storage import existing_store, latest_name, opened_store
 from reproduce.terminal import print_table, say
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def _published(name: str, store_location: str) -> Table:
 
 
 def _measured(name: str, store_location: str, published: str) -> Iterator[tuple[str, MeasuredExperiment]]:
-    """Yield the experiments of a name, each with the beginning of its tables' labels: its name and identity."""
+    """Yield the experiments of a name, each with the beginning of its tables' labels, its name."""
     from reproduce.outputs.find_runs import find_experiments, later_starts
     from reproduce.outputs.tables import RECORD, named_sources
     from results.store.experiment_results import MeasuredExperiment
@@ -165,8 +165,7 @@ def _measured(name: str, store_location: str, published: str) -> Iterator[tuple[
         for line in later_starts(store, found):
             typer.echo(line, err=True)
     for experiment in found:
-        label = own_name(experiment.name, experiment.fingerprint)
-        yield label, MeasuredExperiment.from_store(store, experiment.fingerprint, trainings=True)
+        yield latest_name(experiment.name), MeasuredExperiment.from_store(store, experiment.fingerprint, trainings=True)
 
 
 def _table(found: ExperimentAnswer, kind: str, output: str, *, said: bool) -> Table:

@@ -92,7 +92,7 @@ def gather(name: str, fingerprint: str, store: Store, found: ExperimentAnswer | 
         departures=departures(name, plan),
         sources={key: MethodSource(card.source, card.papers) for key, card in suite_cards(plan.rows).items()},
         made=drawn_line(f" from experiment {fingerprint} of the store"),
-        label=own_name(name, fingerprint),
+        label=latest_name(name),
     )
 
 

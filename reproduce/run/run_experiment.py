@@ -28,7 +28,7 @@ from reproduce.run.session import Session
 from reproduce.run.tasks import Executor
 from reproduce.run.time_left import TimeLeft
 from reproduce.run.work import rate_of_records, with_rates, work_of
-from reproduce.storage import link_latest, only_run_of, own_name
+from reproduce.storage import latest_name, link_latest, only_run_of, own_name
 from reproduce.terminal import output_console, say, show_interim
 from results.answer.question import planned_question
 from results.atomic_files import try_out, write_atomically
@@ -249,7 +249,7 @@ def write_table(table: Table, session: Session) -> None:
     They carry the experiment's identity; names without it lead to the latest experiment of the name.
     """
     files = table_files(session)
-    table = replace(table, label=f"{own_name(session.name, session.fingerprint)} results")
+    table = replace(table, label=f"{latest_name(session.name)} results")
     for form, path in files.items():
         write_atomically(path, WRITERS[form](with_notes(table, "short") if form == "latex" else table))
     link_latest(session.name, session.fingerprint, session.store, list(files.values()))
