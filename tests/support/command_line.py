@@ -134,8 +134,10 @@ def interruptible(arguments: list[str]) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """That of a person in the checkout, whatever is installed."""
-    return {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    """That of a person in the checkout, whatever is installed, with the packages that the tests are run with."""
+    given = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    places = [str(ROOT), *(str(ROOT / place) for place in given)]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(places), "OMP_NUM_THREADS": "1"}
 
 
 def reproduce(folder: Path, *arguments: str, page: bool = False) -> Answer:
