@@ -145,6 +145,12 @@ def _plain_words(found: Answer) -> str:
     return f"p (plain): {joined([*tests])} of each pair alone{aside}, without pooling and without correction."
 
 
+def limited_words(found: Answer) -> list[str]:
+    """Say what `ahead` means, where a pair is."""
+    extents = list(dict.fromkeys(pair.extent for pair in found.limited))
+    return [f"Ahead: better only {listed(extents)}, which is no verdict about methods."] if extents else []
+
+
 def _reading(found: Answer) -> list[str]:
     question = found.question
     sentences, margin = [], margin_in_words(question)
@@ -165,9 +171,7 @@ def _reading(found: Answer) -> list[str]:
         ]
         if _has_classes(found):
             sentences.append(_OVER_CLASSES)
-    if found.limited:
-        extents = listed(list(dict.fromkeys(pair.extent for pair in found.limited)))
-        sentences.append(f"Ahead: better only {extents}, which is no verdict about methods.")
+    sentences += limited_words(found)
     if _has_smallest(found):
         sentences.append(_would_have_shown(question))
     if found.gains:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from reports.tables.differences import limited_words
 from reports.tables.table import Cell, Column, Row, Sheet, Table, Value, format_of
 from results.answer.answers import Answer
 from results.answer.values import Pair
@@ -35,6 +36,7 @@ def holds_table(found: Answer, *, every: bool = False) -> Table:
         first="Methods",
         in_latex=("difference", "verdict", "holds"),
         remarks=(
+            *limited_words(found),
             "Each condition has tests of its own at the level of the first. Holds: the verdict is the same there. "
             "In brackets: the option of a run that measures it.",
         )
@@ -96,7 +98,7 @@ def _cells(check: Check) -> list[Cell]:
     form = format_of(question, signed=True)
     written = check.answer.difference_words(there, f"+z{score_form(question.digits + 1)}") if there.ends else ""
     as_asked = check.condition == AS_ASKED
-    ahead = f"{check.answer.titles[there.ahead]} ahead" if there.ahead and not as_asked else ""
+    ahead = f"{check.answer.titles[there.ahead]} ahead" if there.ahead else ""
     return [
         Cell(there.difference, there.half_width, form=form, kind="measured", written=written),
         Cell(ahead or check.answer.verdict_words(there)),
