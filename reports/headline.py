@@ -10,7 +10,6 @@ from dataclasses import replace
 from reports.tables.differences import open_words, seen_words
 from reports.tables.result_table import count_title, score_title, table_of
 from reports.tables.table import Table
-from reports.tables.tests_in_words import margin_in_words
 from results.answer.answers import Answer
 from results.answer.compare import find_pair
 from results.answer.values import Pair
@@ -45,7 +44,7 @@ def headline(found: Answer) -> str:
     if found.shown_pairs and all(pair.size == "within" for pair in found.shown_pairs):
         methods = [found.titles[key] for key in found.order]
         every = "All " if len(methods) > NAMED else ""
-        margin = margin_in_words(found.question)
+        margin = found.question.margin_in_words
         return f"{every}{few(methods)} are equal within {margin}{_given(found)}."
     if found.limited:
         means = _means(found) if len(found.limited) <= NAMED else f"The {found.best_words}: {_mean(found, found.best)}"
@@ -84,7 +83,7 @@ def _line(pair: Pair, found: Answer) -> str:
         ahead = pair if pair.ahead == pair.a else pair.turned()
         return f"{titles[ahead.a]} is {_points(ahead, found)} above {titles[ahead.b]} {pair.extent}"
     if pair.size == "within":
-        margin = margin_in_words(found.question)
+        margin = found.question.margin_in_words
         return f"{titles[pair.a]} and {titles[pair.b]} are equal within {margin}"
     way = "above" if pair.difference >= 0 else "below"
     return f"{titles[pair.a]} is {_points(pair, found)} {way} {titles[pair.b]}: {open_words(found, pair)}"

@@ -12,7 +12,7 @@ from reports.tables.differences import P_VALUE, seen_words
 from reports.tables.formats import escape_latex
 from reports.tables.holds import has_verdict, stands_words
 from reports.tables.table import Cell, value_text
-from reports.tables.tests_in_words import adjustment_words, correction_words, margin_in_words, variance_words
+from reports.tables.tests_in_words import adjustment_words, correction_words, variance_words
 from results.answer.answers import Answer
 from results.answer.compare import plain_test
 from results.answer.values import MethodValues, Pair
@@ -78,7 +78,7 @@ def sentence(found: Answer, pair: Pair) -> str:
     elif pair.ahead:
         sentence = f"{a} is {size} above {b} in {score} {pair.extent}, which is no verdict about the methods"
     elif pair.size == "within":
-        sentence = f"{a} and {b} are equal in {score} within {margin_in_words(question)}: they differ by {size}"
+        sentence = f"{a} and {b} are equal in {score} within {question.margin_in_words}: they differ by {size}"
     else:
         sentence = f"{a} and {b} are not shown to differ in {score}: the difference is {size}"
     parts = [means]

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from reports.page.material import Material
 from reports.tables.differences import open_words, size_words
-from reports.tables.tests_in_words import margin_in_words
 from results.answer.answers import Answer
 from results.answer.intervals import Interval
 from results.answer.values import Pair
@@ -64,7 +63,7 @@ def matrix(found: Answer) -> list[tuple[str, list[PairMark | None]]]:
 
 def reading_of_marks(found: Answer) -> str:
     """Say what the signs mean."""
-    margin = margin_in_words(found.question)
+    margin = found.question.margin_in_words
     sizes = f"filled: by more than {margin}; = equal within {margin}; " if found.question.bound is not None else ""
     better, worse = "△▽" if found.question.bound is None else "▲▼"
     untested = "; – not tested" if any(pair.untested for pair in found.pairs) else ""

@@ -8,7 +8,7 @@ Two things stand apart: which method is better, and whether the difference is be
 from collections.abc import Mapping, Sequence
 
 from reports.tables.table import Cell, Column, NumberFormat, Row, Sheet, Table, Value, format_of
-from reports.tables.tests_in_words import adjustment_words, margin_in_words, variance_words
+from reports.tables.tests_in_words import adjustment_words, variance_words
 from results.answer.answers import Answer
 from results.answer.compare import find_pair, plain_test
 from results.answer.pair_tests import power_words
@@ -153,7 +153,7 @@ def limited_words(found: Answer) -> list[str]:
 
 def _reading(found: Answer) -> list[str]:
     question = found.question
-    sentences, margin = [], margin_in_words(question)
+    sentences, margin = [], question.margin_in_words
     if assumed := question.assumed_words:
         sentences.append(f"The deviation between searches is assumed to be {assumed}.")
     if found.tested or found.gains:

@@ -11,11 +11,6 @@ from results.answer.question import Question
 from results.wording import counted, joined
 
 
-def margin_in_words(question: Question) -> str:
-    """Write the margin with its unit: `0.5 points`, or `1 point`."""
-    return f"{question.margin_words}{question.points if question.margin_words != '1' else question.points.rstrip('s')}"
-
-
 def adjustment_words(question: Question, *, equal: bool = False) -> str:
     """Write how p values of "better", or of "equal", are adjusted; empty where they are not.
 

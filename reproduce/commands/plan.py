@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from reproduce.run.session import Session
     from reproduce.run.work import RateOf, RowWork
     from results.answer.durations import Expected
-    from results.store.store import Store
 
 _LARGE = 0.1
 """Gigabytes of checkpoints that are worth a word."""
@@ -51,6 +50,14 @@ def plan(
         int | None,
         typer.Option("--gpus", help="Plan for so many GPUs, whatever this machine has.", min=1),
     ] = None,
+    difference: Annotated[
+        float | None,
+        typer.Option("--difference", help="Say what showing a difference of so many points takes.", min=1e-9),
+    ] = None,
+    assume_deviation: Annotated[
+        float | None,
+        typer.Option("--assume-deviation", help="Deviation between searches of a method, in points.", min=1e-9),
+    ] = None,
     device: Device = "auto",
     workers: Workers = None,
     store: StoreAt = STORE,
@@ -64,7 +71,7 @@ def plan(
     """
     from reproduce.run.devices import check_device, default_workers, spread
     from reproduce.run.ends import rounds_words
-    from reproduce.run.expectation import expectation
+    from reproduce.run.expectation import budget_lines, expectation
     from reproduce.run.open_sessions import open_sessions
     from reproduce.run.work import at_a_time, with_rates, work_of
     from reproduce.storage import existing_store, storage_paths
@@ -92,7 +99,8 @@ def plan(
         for line in (*expectation(rows, session.experiment.search, most, on_gpus), *rounds_words(session)):
             say(line)
         show_needs(session)
-        show_budget(session, opened)
+        for line in budget_lines(session, opened, rows, most, on_gpus, difference, assume_deviation):
+            say(line)
 
 
 def _rate_of(session: Session, rate: float | None, at_a_time: int, gpus: int, measured_on: str | None) -> RateOf:
@@ -176,22 +184,3 @@ def show_needs(session: Session) -> None:
         needs.append(f"{size:.1f} GB of disk for {kept} checkpoints")
     if needs:
         say(f"needs {'; '.join(needs)}")
-
-
-def show_budget(session: Session, store: Store | None) -> None:
-    """Print which differences the planned searches or runs can show.
-
-    Nothing is printed for a single method. What the store has of the experiment says how far its searches differ.
-    """
-    from results.answer.caveats import budget_finding
-    from results.answer.planning import detectable
-    from results.answer.question import planned_question
-    from results.findings.experiment import answer_of
-    from results.store.experiment_results import MeasuredExperiment
-
-    methods, question, found = len(session.experiment.comparable_rows()), planned_question(session.experiment), None
-    if methods < 2:
-        return
-    if store is not None and store.experiment_runs(session.fingerprint):
-        found = answer_of(MeasuredExperiment.from_store(store, session.fingerprint))
-    say(budget_finding(detectable(question, methods, found), question).sentences)

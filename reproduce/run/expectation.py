@@ -1,11 +1,26 @@
 """Says how much work an experiment has left, how long it takes, and from which records that is expected."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from reproduce.run.work import RowWork, Work, at_a_time, duration
+from results.answer.caveats import budget_finding
+from results.answer.deviations import SearchDeviation
 from results.answer.durations import first_end
+from results.answer.pair_tests import MOST_DEGREES
+from results.answer.planning import detectable
+from results.answer.question import planned_question
+from results.findings.experiment import answer_of
 from results.spec.search_settings import SearchSettings
+from results.store.experiment_results import MeasuredExperiment
 from results.wording import counted, in_words, listed
+
+if TYPE_CHECKING:
+    from reproduce.run.session import Session
+    from results.store.store import Store
 
 GIVEN = "--rate"
 """Where a rate is from that the user gave, for a machine that is not known."""
@@ -127,3 +142,48 @@ def _percent(shares: list[float]) -> str:
 def _ends(values: list[float]) -> str:
     form = ",.0f" if max(values) >= 10 else ".2g"
     return " to ".join(dict.fromkeys(format(end, form) for end in (min(values), max(values))))
+
+
+def budget_lines(
+    session: Session,
+    store: Store | None,
+    rows: Mapping[str, RowWork],
+    workers: int,
+    gpus: int,
+    difference: float | None = None,
+    deviation: float | None = None,
+) -> Iterator[str]:
+    """Say which differences the planned searches or runs can show, and what showing a difference takes.
+
+    Nothing is said of a single method. What the store has of the experiment says how far its searches differ.
+
+    Args:
+        difference: In points; the margin of equality by default, without its trainings and hours.
+        deviation: Standard deviation between searches that is assumed, in points.
+    """
+    methods, question = len(session.experiment.comparable_rows()), planned_question(session.experiment)
+    if methods < 2:
+        return
+    found = None
+    if store is not None and store.experiment_runs(session.fingerprint):
+        found = answer_of(MeasuredExperiment.from_store(store, session.fingerprint))
+    if deviation is not None:
+        given = SearchDeviation(deviation / question.factor, int(MOST_DEGREES), "", given=True)
+        question, found = replace(question, assumed=given), None
+    if difference is not None:
+        question = replace(question, margin=difference)
+    budget = detectable(question, methods, found)
+    yield budget_finding(budget, question).sentences
+    if difference is not None and budget.deviation is None:
+        yield "--assume-deviation says what a difference takes if searches vary by so many points."
+    if difference is not None and budget.needed is not None and budget.units:
+        yield _what_it_takes(rows, budget.needed / budget.units, workers, gpus)
+
+
+def _what_it_takes(rows: Mapping[str, RowWork], times: float, workers: int, gpus: int) -> str:
+    """Say how many trainings so many times the searches have, and how long all of them take, the finished ones too."""
+    trainings = sum(row.trainings for row in rows.values())
+    words = f"That is {times:.3g} times the searches of this plan: about {times * trainings:,.0f} trainings"
+    left = sum(row.to_do for row in rows.values())
+    known = duration(rows, workers, gpus) if left else None
+    return f"{words}, {in_words(float(known.seconds[0]) * times * trainings / left)}." if known else f"{words}."

@@ -21,7 +21,7 @@ from reports.tables.table import Table, with_notes
 from reproduce import interrupts
 from reproduce.run.devices import prepare_process
 from reproduce.run.ends import Probes, next_round, rounds_words
-from reproduce.run.expectation import expectation
+from reproduce.run.expectation import budget_lines, expectation
 from reproduce.run.lab import MethodSearch, SharedLab
 from reproduce.run.progress import RunProgress, Tracking
 from reproduce.run.session import Session
@@ -132,6 +132,9 @@ def _follow_searches(
     rows = with_rates(planned, executor.workers, rate_of_records(gpus))
     for line in expectation(rows, experiment.search, executor.workers, gpus):
         say(line)
+    if any(row.to_do for row in rows.values()):
+        for line in budget_lines(session, store, rows, executor.workers, gpus):
+            say(line)
     plan = session.plan.model_copy(update={"interim_looks": interim_looks(session)})
     store.put_experiment(session.fingerprint, session.name, plan)
     store.searches.enlist(session.fingerprint, {key: _identities(study) for key, study in studies.items()})

@@ -86,7 +86,7 @@ def _seen_finding(found: Answer, seen: tuple[float, float]) -> Finding:
         takes = (
             f"takes {takes_words(found, [more_for(found, ordered[at], question.bound) for at in (0, -1)])}{sample.each}"
         )
-        detail.append(f"A difference of {question.margin_words}{question.points} {takes}.")
+        detail.append(f"A difference of {question.margin_in_words} {takes}.")
     if sample.test == "pooled":
         known, source = deviation_behind(question, found)
         detail.append(_follows(question, known.deviation if known else None, source))
@@ -126,7 +126,7 @@ def budget_finding(budget: Detectable, question: Question, seen: tuple[float, fl
         detail.append(f"One {unit} more of each would show {100 * budget.one_more:.1f} points.")
     needed = f"more than {MOST_UNITS:,} {units}" if budget.needed is None else counted(budget.needed, unit)
     if budget.wanted is not None:
-        detail.append(f"A difference of {question.margin_words} points takes {needed} of each.")
+        detail.append(f"A difference of {question.margin_in_words} takes {needed} of each.")
     detail.append(_follows(question, budget.deviation, budget.source))
     return Finding("limit", text, "comparison", " ".join(detail))
 

@@ -78,7 +78,7 @@ def deviation_behind(question: Question, found: Answer | None = None) -> tuple[S
 
 def _deviation(question: Question, found: Answer | None) -> SearchDeviation | None:
     """The deviation of what is compared: the answer's own, or that of a record."""
-    if question.sample.test == "assumed":
+    if question.sample.test == "assumed" or (question.assumed is not None and question.assumed.given):
         return question.assumed
     if not question.sample.of_searches:
         return run_deviation([] if found is None else [own.units for own in found.values.values()])

@@ -189,6 +189,11 @@ class Question(Reading):
         """The margin as it is shown."""
         return "" if self.bound is None else f"{self.factor * self.bound:g}"
 
+    @property
+    def margin_in_words(self) -> str:
+        """The same with its unit: `0.5 points`, or `1 point`."""
+        return f"{self.margin_words}{self.points.rstrip('s') if self.margin_words == '1' else self.points}"
+
     def number(self, value: float, half_width: float | None = None, form: str = "", ends: Ends = ENDLESS) -> str:
         """Write a score, or a difference, with its interval: `2.0 ± 0.9`, in percent or points.
 

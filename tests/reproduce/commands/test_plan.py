@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from reproduce.storage import open_store, storage_paths
+from results.answer.planning import units_for
 from results.wording import in_words
 from tests.support.command_line import TINY, environment, refused
 
@@ -133,3 +134,13 @@ def test_a_plan_measures_this_machine(plan, tmp_path):
     assert "a second of one training, from 20 steps on this machine" in text
     assert " CPU-hours" in text
     assert not (tmp_path / "runs" / "store.sqlite").exists()
+
+
+def test_a_plan_says_what_showing_a_difference_takes(plan):
+    said = plan("quickstart", "--difference", "5", "--assume-deviation", "2.4")
+    needed = units_for(3, 5 / 2.4, "all")
+    assert f"A difference of 5 points takes {needed} searches of each." in said
+    assert f"a deviation of {2.4:.2f} points between searches, as given" in said
+    assert f"That is {needed / 3:.3g} times the searches of this plan: about {needed * 76:,} trainings, " in said
+    unknown = plan("quickstart", "--difference", "5")
+    assert "--assume-deviation says what a difference takes" in unknown

@@ -3,10 +3,12 @@
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support.command_line import TINY, environment
 from tests.support.processes import wait_until
 
 SCRIPT = Path(__file__).resolve().parents[3] / "packaging" / "slurm.sbatch"
@@ -81,3 +83,23 @@ def test_the_signal_before_the_limit_reaches_the_run_and_the_script_waits_for_it
     process.communicate(timeout=60)
     assert process.returncode == 143
     assert (tmp_path / "calls").read_text().splitlines()[-2:] == ["run stopped", "ray stop --force"]
+
+
+@pytest.mark.slow
+def test_a_job_array_trains_a_method_in_each_task_and_the_merge_trains_nothing(tmp_path):
+    (tmp_path / "tiny.yaml").write_text(TINY)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    arguments = ["stores", "untrained,contrastive", "tiny.yaml", "--device", "cpu"]
+
+    def bash(script, **variables):
+        command = ["bash", str(SCRIPT.with_name(script)), *arguments]
+        known = {**environment(), "PATH": path, **variables}
+        done = subprocess.run(command, cwd=tmp_path, env=known, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    for task in "01":
+        bash("slurm_array.sbatch", SLURM_ARRAY_TASK_ID=task)
+    said = bash("slurm_merge.sbatch")
+    assert "0 trainings made" in said
+    assert "nothing is left to do" in said or "0 to do" in said
