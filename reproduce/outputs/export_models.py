@@ -132,10 +132,14 @@ def _said(found: Answer, runs: Sequence[RunRecord], kind: EmbeddingKind, pretrai
     )
     if pretrained and all(one.trained for one in found.question.methods.values()):
         yield "No method without training was compared: add `untrained` to see whether training helps at all."
-    for pair in found.pairs:
-        if pair.worse == method and not (better := found.question.methods[pair.better or ""]).trained:
-            size = percent(abs(pair.difference), pair.half_width or 0.0)
-            yield f"Warning: {better.title}, which trains nothing, is better by {size} ({found.question.score_name})."
+    untrained = [key for key, one in found.question.methods.items() if not one.trained and key != method]
+    for key, pair in ((key, pair) for key in untrained if (pair := found.pair(method, key))):
+        title, size = found.titles[key], percent(abs(pair.difference), pair.half_width)
+        if pair.worse == method:
+            yield f"Warning: {title}, which trains nothing, is better by {size} ({found.question.score_name})."
+        elif pair.better != method and pair.ahead != method:
+            difference = percent(pair.difference, pair.half_width, form="+.1f")
+            yield f"Warning: it is not shown to be better than {title}, which trains nothing ({difference})."
 
 
 def kept_weights(store: Store, run: StoredRun, spec: FoldSpec) -> dict[str, Tensor]:

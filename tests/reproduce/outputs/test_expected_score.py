@@ -74,3 +74,10 @@ def test_a_method_that_is_worse_than_no_training_is_warned_of(tmp_path):
 def test_a_better_trained_method_is_no_warning(tmp_path):
     store, _ = store_with(tmp_path, trained=("mine", "other"), mine=LOW, other=HIGH)
     assert "Warning" not in said_of(store)
+
+
+def test_a_method_that_cannot_be_told_from_no_training_is_warned_of(tmp_path):
+    store, found = store_with(tmp_path, mine=HIGH, untrained=(30.1, 30.5, 30.2))
+    (pair,) = found.pairs
+    assert pair.better is None
+    assert "Warning: it is not shown to be better than Untrained, which trains nothing (+0.0 ± " in said_of(store)
