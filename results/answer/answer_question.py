@@ -119,7 +119,12 @@ def answer_frame(frame: pd.DataFrame, question: Question) -> ScoresAnswer:
 def answer_on(found: Answer, metric: str, embeddings: str, alpha: float | None = None) -> Answer:
     """Answer the same question about another score of the frame; `alpha` as in `Question.on`."""
     question = found.question.on(metric, embeddings, alpha)
-    return found if question is found.question else answer_frame(found.frame, question)
+    if question is found.question:
+        return found
+    key = metric, embeddings, question.alpha
+    if key not in found.answered:
+        found.answered[key] = answer_frame(found.frame, question)
+    return found.answered[key]
 
 
 def early_answer(found: Answer) -> Answer | None:
@@ -128,13 +133,16 @@ def early_answer(found: Answer) -> Answer | None:
     None where no training went on beyond that. A method that trains nothing has its own scores there too.
     """
     frame, question, kind = found.frame, found.question, f"early_{found.question.embeddings}"
+    if known := found.answered.get((question.score, kind, question.alpha)):
+        return known
     trained = set(frame.loc[frame["embeddings"] == kind, "method"])
     if not trained:
         return None
     others = frame[(frame["embeddings"] == question.embeddings) & ~frame["method"].isin(trained)]
     methods = {key: replace(planned, cut_off="") for key, planned in question.methods.items()}
     asked = replace(question.on(question.score, kind, question.alpha), methods=methods)
-    return answer_frame(pd.concat([frame, others.assign(embeddings=kind)]), asked)
+    early = answer_frame(pd.concat([frame, others.assign(embeddings=kind)]), asked)
+    return found.answered.setdefault((question.score, kind, question.alpha), early)
 
 
 def runs_on(found: Answer, metric: str, embeddings: str) -> Runs:

@@ -60,6 +60,11 @@ class Answer:
         return ()
 
     @cached_property
+    def answered(self) -> dict[tuple[str, str, float], "Answer"]:
+        """Answers about other scores of the frame, by metric, embeddings and level, as far as they were asked for."""
+        return {}
+
+    @cached_property
     def left_out(self) -> dict[str, LeftOut]:
         """Why methods are not tested against the others, by method."""
         return {key: own.left_out for key, own in self.question.methods.items() if own.left_out and self.shows(key)}

@@ -62,7 +62,7 @@ def shown_first(found: Answer) -> list[Pair]:
 
 
 class OtherConditions:
-    """An answer with the answers to the same question under other conditions, each computed once."""
+    """An answer with the answers to the same question under other conditions."""
 
     def __init__(self, found: Answer) -> None:
         self.found = found
@@ -201,14 +201,7 @@ class OtherConditions:
         return Check(condition, answer, there, _verdict(there) == _verdict(pair))
 
     def _on(self, metric: str, embeddings: str) -> Answer:
-        key = metric, embeddings
-        if key not in self._answers:
-            self._answers[key] = answer_on(self.found, metric, embeddings, self.found.question.alpha)
-        return self._answers[key]
-
-    @cached_property
-    def _answers(self) -> dict[tuple[str, str], Answer]:
-        return {}
+        return answer_on(self.found, metric, embeddings, self.found.question.alpha)
 
     @cached_property
     def _early(self) -> Answer | None:
