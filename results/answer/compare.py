@@ -7,7 +7,7 @@ nothing was searched, the runs are the data, and the verdicts are about the give
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -28,6 +28,7 @@ from results.answer.pair_tests import (
     holm,
     paired_differences,
     pairs_of,
+    place_of,
     smallest_detectable,
     textbook_p,
     welch_p,
@@ -71,14 +72,10 @@ def compare(
     elif len(tested) > 1:
         verdicts = _verdicts(tested, differences_of(question, compared, tested), question, only)
     pairs = []
-    for a, b in (pair for pair in _asked(ordered, question.compare) if _is_asked(pair, only)):
+    for a, b in _asked(ordered, question.compare, only).values():
         found = verdicts.get((a, b)) or {"untested": named[a] or named[b]}
         pairs.append(Pair(a, b, compared[a], compared[b], **found).agreed())
     return tuple(pairs)
-
-
-def _is_asked(pair: tuple[str, str], only: tuple[str, str] | None) -> bool:
-    return only is None or set(pair) == set(only)
 
 
 def _tested(compared: Mapping[str, MethodValues], question: Question) -> list[str]:
@@ -169,11 +166,15 @@ def _ordered(values: Mapping[str, MethodValues], compare: str, sign: int) -> lis
     return sorted(names, key=lambda name: name != compare)
 
 
-def _asked(ordered: Sequence[str], compare: str) -> Iterator[tuple[str, str]]:
+def _asked(ordered: Sequence[str], compare: str, only: tuple[str, str] | None = None) -> dict[int, tuple[str, str]]:
+    """The pairs that are asked for, or the one of `only`, by their places among those of all methods (`pairs_of`)."""
     firsts = ordered if compare == "all" else ordered[:1] if compare in ("best", *ordered[:1]) else ()
-    for number, a in enumerate(firsts):
-        for b in ordered[number + 1 :]:
-            yield a, b
+    if only is None:
+        return dict(enumerate((a, b) for number, a in enumerate(firsts) for b in ordered[number + 1 :]))
+    if not {*only} <= {*ordered}:
+        return {}
+    first, second = sorted(map(ordered.index, only))
+    return {place_of(first, second, len(ordered)): (ordered[first], ordered[second])} if first < len(firsts) else {}
 
 
 def _untested(given: MethodValues, question: Question) -> Untested | None:
@@ -209,36 +210,38 @@ def _verdicts(
     """The numbers and verdicts of the tested pairs, by the names of both."""
     compare, methods, alpha = question.compare, len(question.compared), question.alpha
     level = corrected_level(compare, methods, alpha)
-    asked = list(_asked(names, compare))
     # Of all pairs, those with the first method, which is the reference, come first.
-    error, degrees = differences.error[: len(asked)], differences.degrees[: len(asked)]
-    tested = PairDifferences(differences.difference[: len(asked)], error, degrees)
-    adjust = _adjustment(question)
+    count = len(differences.difference) if compare == "all" else len(names) - 1
+    tested = differences.at(slice(count))
+    pairs = _asked(names, compare, only)
+    places = np.array([*pairs], dtype=np.intp)
+    own, adjust = tested.at(places), _adjustment(question)
     adjust_equal = adjusted_in_one_step if compare == "best" else adjust
-    better = _p_better(tested.p, question)
+    p = tested.p
+    better = _p_better(p, question)
     columns = {
-        "half_width": tested.half_width(),
-        "degrees": degrees,
-        "p": tested.p,
-        "p_better": better,
-        "smallest": smallest_detectable(error, degrees, level),
+        "half_width": own.half_width(),
+        "degrees": own.degrees,
+        "p": p[places],
+        "p_better": better[places],
+        "smallest": smallest_detectable(own.error, own.degrees, level),
     }
     if (margin := question.bound) is not None:
         beyond = np.minimum(adjust(tested.p_beyond(margin), compare, methods) / SHARE_OF_BETTER, 1)
         # The data choose the direction, so a one-sided test alone would err twice as often.
-        columns["p_beyond"] = np.maximum(better, beyond)
+        columns["p_beyond"] = np.maximum(better, beyond)[places]
         equal = adjust_equal(tested.p_equal(margin), compare, methods)
-        columns["p_equal"] = np.minimum(equal / (1 - SHARE_OF_BETTER), 1)
+        columns["p_equal"] = np.minimum(equal / (1 - SHARE_OF_BETTER), 1)[places]
     if question.sample.about == "settings":
-        columns["break_even"] = break_even(tested.difference, error, degrees, level)
+        columns["break_even"] = break_even(own.difference, own.error, own.degrees, level)
     verdicts: dict[tuple[str, str], dict[str, Any]] = {}
-    for index, names_of_pair in ((index, pair) for index, pair in enumerate(asked) if _is_asked(pair, only)):
+    for index, pair in enumerate(pairs.values()):
         numbers: dict[str, Any] = {key: float(column[index]) for key, column in columns.items()}
         if numbers["p_better"] < alpha:
-            numbers["direction"] = "a better" if question.sign * tested.difference[index] > 0 else "b better"
+            numbers["direction"] = "a better" if question.sign * own.difference[index] > 0 else "b better"
         if margin is not None and min(numbers["p_beyond"], numbers["p_equal"]) < alpha:
             numbers["size"] = "beyond" if numbers["p_beyond"] < alpha else "within"
-        verdicts[names_of_pair] = numbers
+        verdicts[pair] = numbers
     return verdicts
 
 
@@ -256,7 +259,7 @@ def _over_datasets(
     names: Sequence[str], values: Mapping[str, MethodValues], question: Question
 ) -> dict[tuple[str, str], dict[str, Any]]:
     """The numbers and verdicts of pairs whose sample are the datasets, corrected by Holm's method."""
-    asked = list(_asked(names, question.compare))
+    asked = [*_asked(names, question.compare).values()]
     found = [signed_rank(np.subtract(values[a].units, values[b].units)) for a, b in asked]
     p = [one.p for one in found]
     # The data choose the best, so any of all pairs could have had its test.

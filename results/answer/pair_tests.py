@@ -53,6 +53,10 @@ class PairDifferences:
     error: Numbers
     degrees: Numbers
 
+    def at(self, places: Any) -> "PairDifferences":
+        """Return those at some places."""
+        return PairDifferences(self.difference[places], self.error[places], self.degrees[places])
+
     @property
     def p(self) -> Numbers:
         """Two-sided p values of no difference; NaN without a test."""
@@ -102,6 +106,11 @@ def pairs_of(methods: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """Return the numbers of the first and of the second method of every pair."""
     first, second = np.triu_indices(methods, 1)
     return first, second
+
+
+def place_of(first: int, second: int, methods: int) -> int:
+    """Return the place in `pairs_of` of a pair by the numbers of both: in the upper triangle, row by row."""
+    return first * methods - first * (first + 1) // 2 + second - first - 1
 
 
 def variance_inflation(units: npt.ArrayLike) -> Any:

@@ -11,7 +11,15 @@ from scipy import special
 from results.answer.answers import Answer
 from results.answer.compare import differences_of
 from results.answer.deviations import SearchDeviation, nearest_search_deviation, run_deviation, search_deviation
-from results.answer.pair_tests import POWER, Numbers, corrected_level, pairs_of, pool_or_own, smallest_detectable
+from results.answer.pair_tests import (
+    POWER,
+    Numbers,
+    corrected_level,
+    pairs_of,
+    place_of,
+    pool_or_own,
+    smallest_detectable,
+)
 from results.answer.question import ALPHA, Question
 from results.answer.values import Pair
 
@@ -131,7 +139,7 @@ def more_for(found: Answer, pair: Pair, wanted: float) -> int | None:
         return None
     names = _names_of([one for one in found.pairs if one.smallest is not None])
     first, second = sorted((names.index(pair.a), names.index(pair.b)))
-    place = first * len(names) - first * (first + 1) // 2 + second - first - 1  # In the upper triangle, row by row.
+    place = place_of(first, second, len(names))
 
     def seen(more: int) -> float:
         return float(_smallest_with(found, names, more, place))

@@ -168,7 +168,7 @@ def mean_errors(
         own = np.flatnonzero(pool == number)
         if own.size:
             units = [values[names[int(i)]].units for i in own]
-            variances = np.array([np.var(of_method, ddof=1) for of_method in units])
+            variances = np.array([values[names[int(i)]].variance for i in own])
             least = max(floor, between_searches**2) if number == _OF_LOSSES else floor
             pooled = pool_or_own(means[own], variances, [len(of_method) for of_method in units], least, more)
             squares[own], degrees[own] = pooled.squares, pooled.degrees

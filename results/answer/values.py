@@ -46,6 +46,11 @@ class MethodValues:
         return float(np.mean(self.units)) if self.units else math.nan
 
     @cached_property
+    def variance(self) -> float:
+        """Variance of the units, of which there are at least two."""
+        return float(np.var(self.units, ddof=1))
+
+    @cached_property
     def mean_of_all(self) -> float:
         """Mean of all values, also of those that failed; NaN without any."""
         return float(np.mean([*self.units, *self.failed])) if self.count else math.nan

@@ -160,11 +160,8 @@ class OtherConditions:
         if not _verdict(pair) or question.looks or not 2 < len(compared) <= _MOST_METHODS:
             return
         others = [key for key in compared if key not in (pair.a, pair.b, self.found.reference)]
-        without = []
-        for key in others if question.sample.test in ("pooled", "paired") else ():
-            asked = question.only([one for one in compared if one != key], question.compare)
-            values = self.found.values if question.sample.paired else method_values(asked, self.found.runs)
-            without.append((self.found.titles[key], asked, values))
+        pooled = question.sample.test in ("pooled", "paired")
+        without = [(self.found.titles[key], *self._without_method(key)) for key in others if pooled]
         yield from self._weakest("without one other method", pair, without)
 
     def _weakest(
@@ -202,6 +199,19 @@ class OtherConditions:
 
     def _on(self, metric: str, embeddings: str) -> Answer:
         return answer_on(self.found, metric, embeddings, self.found.question.alpha)
+
+    def _without_method(self, key: str) -> tuple[Question, Mapping[str, MethodValues]]:
+        """The question about all methods but one, and their values: the same for every pair."""
+        if key not in self._fewer:
+            question = self.found.question
+            asked = question.only([one for one in question.compared if one != key], question.compare)
+            values = self.found.values if question.sample.paired else method_values(asked, self.found.runs)
+            self._fewer[key] = asked, values
+        return self._fewer[key]
+
+    @cached_property
+    def _fewer(self) -> dict[str, tuple[Question, Mapping[str, MethodValues]]]:
+        return {}
 
     @cached_property
     def _early(self) -> Answer | None:

@@ -9,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
+from results.answer.compare import compare as compare_all
 from results.answer.deviations import SearchDeviation
 from results.answer.pair_tests import adjusted as adjusted_of
 from results.answer.pair_tests import adjusted_in_one_step, least_factor, power_words
@@ -276,6 +277,8 @@ def test_claims_are_in_order_and_follow_the_means(rows, compare, margin):
         assert pair.better is None or pair.difference * (1 if pair.better == pair.a else -1) > 0
         assert pair.size != "beyond" or pair.better
         assert pair.size != "within" or abs(pair.difference) < margin
+        (alone,) = compare_all(result.question, result.values, only=(pair.b, pair.a))
+        assert alone == pair
     assert power_words(compare) == ("about 70 %" if compare == "best" else "80 %")
     assert result.best == max(values, key=lambda name: result.values[name].mean)
     numbers = {key: [getattr(one, key) for one in result.pairs] for key in ("p", "p_better", "p_beyond", "p_equal")}
