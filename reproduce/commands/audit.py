@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -133,6 +134,7 @@ def audit(
     With a column of searches, methods are compared; without, the settings that the runs are of. Several datasets get an
     answer each, and a board; with one score of each they are the sample. The exit status is 0 whatever the verdict.
     """
+    gc.set_threshold(100_000)  # Imports and tables make many objects and little garbage.
     from reproduce.outputs.audit import audit_file, write_audit
     from results.records.scores_table import Reading
 

@@ -194,9 +194,9 @@ def is_size(name: str) -> bool:
 
 def texts_of(column: pd.Series) -> pd.Series:
     """Return the cells as plain texts; empty where there is nothing."""
-    texts = column.astype("string").fillna("").astype(object)
-    found = {text: plain(text) for text in texts.unique()}
-    return texts.map(found).astype(object)
+    texts = column.astype("string").fillna("").tolist()
+    found = {text: plain(text) for text in set(texts)}
+    return pd.Series([found[text] for text in texts], column.index, object, column.name)
 
 
 def as_written(column: pd.Series) -> pd.Series:
@@ -217,7 +217,8 @@ def numbers_of(given: pd.Series) -> dict[str, Any]:
 def numbered(column: pd.Series) -> pd.Series:
     """Return the names of repeats; `1`, `1.0` and `01` are one."""
     texts = texts_of(column)
-    return texts.map({text: one_number(text) for text in texts.unique()}).astype(object)
+    found = {text: one_number(text) for text in set(texts)}
+    return pd.Series([found[text] for text in texts], column.index, object, column.name)
 
 
 def one_number(text: str) -> str:
