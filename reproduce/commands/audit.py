@@ -16,8 +16,11 @@ from reproduce.terminal import print_table, say
 from results.wording import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from reproduce.outputs.audit import AuditedFile
     from results.answer.answers import Answer
+    from results.answer.audit import Audit
 
 ScoresFile = Annotated[
     str,
@@ -46,7 +49,7 @@ def _column(name: str, text: str) -> typer.models.OptionInfo:
     return option
 
 
-Score = Annotated[str, _column("--score", "Column (or metric) that is compared, of several.")]
+Score = Annotated[str, _column("--score", "Column (or metric) that is compared, of several; A,B for several.")]
 MethodOption = Annotated[
     str,
     _column("--method", "The methods; A+B for several columns, columns if each is one. Default: method, model, ..."),
@@ -146,21 +149,38 @@ def audit(
     changes = {name: value for name, value in asked.items() if value is not None}
     made = audit_file(file, Reading(**(columns | repeats | rows | scores)), assume_deviation, **changes)
     if to is not None:
-        say(made.found.read)
+        for line in _said_first(made):
+            say(line)
         for page in write_audit(made, to):
             say(str(page))
     else:
         _print(made, output, what)
 
 
-def _print(made: AuditedFile, output: str, what: str) -> None:
-    from reports.sentences import sentences
-    from reproduce.outputs.audit import as_json, board_of
+def _said_first(made: Mapping[str, AuditedFile]) -> list[str]:
+    families = next(iter(made.values())).families
+    return [*filter(None, [families]), *(one.found.read for one in made.values())]
 
-    found = made.found
+
+def _print(made: Mapping[str, AuditedFile], output: str, what: str) -> None:
+    from reproduce.outputs.audit import as_json
+
     if output == "json":
         sys.stdout.write(as_json(made))
-    elif what == "sentences":
+        return
+    if output == "terminal" and what != "sentences" and (families := next(iter(made.values())).families):
+        say(families)
+    for number, one in enumerate(made.values()):
+        if number and output == "terminal":
+            say("")
+        _print_score(one.found, output, what)
+
+
+def _print_score(found: Audit, output: str, what: str) -> None:
+    from reports.sentences import sentences
+    from reproduce.outputs.audit import board_of
+
+    if what == "sentences":
         for one in found.answers.values():
             sys.stdout.writelines(f"{line}\n" for line in sentences(one, latex=output == "latex"))
     elif output == "terminal":

@@ -10,14 +10,14 @@ import html
 import json
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reproduce.errors import InputError, writing_to
 from reproduce.outputs.read_table import read_table
-from results.answer.audit import Audit, audit, said_of
+from results.answer.audit import Audit, audit_scores, families_words, said_of
 from results.atomic_files import folder_names, write_atomically
 from results.records.scores_table import OpenQuestionsError, Reading
 from results.wording import counted
@@ -29,21 +29,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AuditedFile:
-    """The answers to a file of scores.
+    """The answers to one score of a file.
 
     Attributes:
         found: The answers.
         command: The whole command that gives them, as a shell takes it.
         sha256: The hash of the file; empty for a folder of records.
+        families: At which level each of several scores has its family; empty for one.
     """
 
     found: Audit
     command: str
     sha256: str
+    families: str
 
 
-def audit_file(file: str, reading: Reading, deviation: float | None, **changes: Any) -> AuditedFile:
-    """Answer for a file of scores, for a folder of records, or for standard input if it is `-`.
+def audit_file(file: str, reading: Reading, deviation: float | None, **changes: Any) -> dict[str, AuditedFile]:
+    """Answer for a file of scores, for a folder of records, or for standard input if it is `-`; by score.
 
     Args:
         file: The file.
@@ -64,13 +66,15 @@ def audit_file(file: str, reading: Reading, deviation: float | None, **changes: 
     for option, value in changes.items():
         further += [f"--{option.replace('_', '-')}", *([] if value is True else [str(value)])]
     try:
-        found = audit(table, reading, name, deviation, **changes)
+        scores = audit_scores(table, reading, name, deviation, **changes)
     except OpenQuestionsError as error:
         raise InputError(_questions_words(error, file, name, further)) from error
     except ValueError as error:
         raise InputError(f"{name}: {error}") from error
     content = text.encode() if file == "-" else Path(file).read_bytes() if Path(file).is_file() else b""
-    return AuditedFile(found, _command(file, reading, further), hashlib.sha256(content).hexdigest() if content else "")
+    sha256 = hashlib.sha256(content).hexdigest() if content else ""
+    command, families = _command(file, reading, further), families_words(scores)
+    return {score: AuditedFile(found, command, sha256, families) for score, found in scores.items()}
 
 
 def _command(file: str, reading: Reading, further: list[str]) -> str:
@@ -99,7 +103,7 @@ def origin_of(made: AuditedFile) -> Origin:
 
     read = made.found.table
     columns = tuple((role, column) for role, column in read.roles.items())
-    facts = (("file", made.found.name), *([("SHA-256 of the file", made.sha256)] if made.sha256 else []), *columns)
+    facts = (("file", made.found.name), *_known("SHA-256 of the file", made.sha256), *columns)
     empty = [
         f"{method}{f' on {dataset}' if dataset else ''}: {counted(len(rows), 'row')} without a score "
         f"({', '.join(map(str, rows[:8]))}{', ...' if rows[8:] else ''})"
@@ -109,7 +113,12 @@ def origin_of(made: AuditedFile) -> Origin:
         "Rows that were left out or merged": (*read.said, *empty),
         "Columns that were not read": tuple(f"{column}: {why}" for column, why in read.unread.items()),
     }
-    return Origin(made.command, (("version", version() or "unknown"), *facts), lists)
+    facts = (("version", version() or "unknown"), *facts, *_known("scores", made.families))
+    return Origin(made.command, facts, lists)
+
+
+def _known(name: str, text: str) -> list[tuple[str, str]]:
+    return [(name, text)] if text else []
 
 
 def board_of(found: Audit) -> Board | None:
@@ -121,8 +130,15 @@ def board_of(found: Audit) -> Board | None:
     return board_of_answers(found.answers)
 
 
-def as_json(made: AuditedFile) -> str:
-    """Write everything that is said of a table of scores as JSON."""
+def as_json(made: Mapping[str, AuditedFile]) -> str:
+    """Write everything that is said of a table of scores as JSON; of several scores, by score."""
+    said = {score: _everything(one) for score, one in made.items()}
+    first, *others = said.values()
+    families = next(iter(made.values())).families
+    return json.dumps({"families": families, "scores": said} if others else first, indent=1) + "\n"
+
+
+def _everything(made: AuditedFile) -> dict[str, Any]:
     from reports.board.board_table import pairs_table, ranking_table
     from reports.headline import comparison_lines, headline
     from reports.sentences import sentences
@@ -160,14 +176,36 @@ def as_json(made: AuditedFile) -> str:
     if (board := board_of(made.found)) is not None:
         drawn = {"ranking": ranking_table(board), "pairs": pairs_table(board)}
         said["board"] = {name: json.loads(to_json(table)) for name, table in drawn.items()}
-    return json.dumps(said, indent=1) + "\n"
+    return said
 
 
-def write_audit(made: AuditedFile, folder: Path) -> Iterator[Path]:
+def write_audit(made: Mapping[str, AuditedFile], folder: Path) -> Iterator[Path]:
     """Write a page with its figures and tables for each answer, and for several an index and a board; yield the pages.
 
-    What an earlier audit wrote here and this one does not write is removed: `audit.json` lists its files.
+    Each of several scores has a folder. What an earlier audit wrote here and this one does not write is removed:
+    `audit.json` lists its files.
     """
+    from reports.headline import headline
+
+    names, written = folder_names(made, ("figures",)), [folder / _LIST]
+    for score, one in made.items():
+        for page, files in _write_score(one, folder / names[score] if len(made) > 1 else folder):
+            written += files
+            yield page
+    if len(made) > 1:
+        first = next(iter(made.values()))
+        rows = [
+            (names[score], score, "; ".join(map(headline, one.found.answers.values()))) for score, one in made.items()
+        ]
+        written.append(_write_index(folder, first, first.families, rows))
+        yield written[-1]
+    with writing_to(folder):
+        _leave_only(folder, written)
+
+
+def _write_score(made: AuditedFile, folder: Path) -> Iterator[tuple[Path, list[Path]]]:
+    """Write what belongs to a score; yield each page with all files that stand beside it."""
+    from reports.headline import headline
     from reports.page.material import Material
     from reports.page.page import build_page
     from reports.sentences import sentences
@@ -178,7 +216,6 @@ def write_audit(made: AuditedFile, folder: Path) -> Iterator[Path]:
 
     found, origin = made.found, origin_of(made)
     names = folder_names(found.answers, (_BOARD, "figures"))
-    written: list[Path] = [folder / _LIST]
     for title, one in found.answers.items():
         place = folder / names[title] if len(found.answers) > 1 else folder
         page, figures = build_page(Material(title, one, made=drawn_line(f" from {found.name}"), origin=origin))
@@ -197,37 +234,31 @@ def write_audit(made: AuditedFile, folder: Path) -> Iterator[Path]:
             write_figures(figures, place / "figures")
             for name, text in {**texts, "index.html": page}.items():
                 write_atomically(place / name, text)
-        written += [place / name for name in (*texts, "index.html")]
-        written += [file for figure in figures for file in (place / "figures").glob(f"{figure.name}.*")]
-        yield place / "index.html"
+        drawn = [file for figure in figures for file in (place / "figures").glob(f"{figure.name}.*")]
+        yield place / "index.html", [*(place / name for name in (*texts, "index.html")), *drawn]
+    rows = [(names[title], title, headline(one)) for title, one in found.answers.items()]
     if (board := board_of(found)) is not None:
         files = write_board(board, "all", folder / _BOARD, drawn_line(f" from {found.name}"))
-        written += files
-        yield files[0]
+        rows.append((_BOARD, "All together", "which differences hold on all datasets"))
+        yield files[0], files
     if len(found.answers) > 1:
-        with writing_to(folder):
-            write_atomically(folder / "index.html", _index(made, names, board=board is not None))
-        written.append(folder / "index.html")
-        yield folder / "index.html"
-    with writing_to(folder):
-        _leave_only(folder, written)
+        index = _write_index(folder, made, found.read, rows)
+        yield index, [index]
 
 
-def _index(made: AuditedFile, names: Mapping[str, str], *, board: bool) -> str:
-    """A page that leads to those of the datasets, with the headline of each."""
-    from reports.headline import headline
-
-    texts = {title: (names[title], title, headline(one)) for title, one in made.found.answers.items()}
-    escaped = (map(html.escape, of) for of in texts.values())
-    rows = [f'<li><a href="{place}/index.html">{title}</a>: {said}</li>' for place, title, said in escaped]
-    rows += [f'<li><a href="{_BOARD}/index.html">All together</a></li>'] if board else []
+def _write_index(folder: Path, made: AuditedFile, said: str, rows: Sequence[tuple[str, str, str]]) -> Path:
+    """Write a page that leads to others, each with its folder, its title and what it says."""
+    listed = ['<li><a href="{}/index.html">{}</a>: {}</li>'.format(*map(html.escape, row)) for row in rows]
     name = html.escape(made.found.name)
-    return (
+    page = (
         f'<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8"><title>{name}</title></head>\n<body>\n'
-        f"<h1>{name}</h1>\n<p>{html.escape(made.found.read)}</p>\n<pre><code>{html.escape(made.command)}</code></pre>\n<ul>\n"
-        + "\n".join(rows)
+        f"<h1>{name}</h1>\n<p>{html.escape(said)}</p>\n<pre><code>{html.escape(made.command)}</code></pre>\n<ul>\n"
+        + "\n".join(listed)
         + "\n</ul>\n</body>\n</html>\n"
     )
+    with writing_to(folder):
+        write_atomically(folder / "index.html", page)
+    return folder / "index.html"
 
 
 _BOARD, _LIST = "board", "audit.json"

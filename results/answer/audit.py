@@ -1,6 +1,6 @@
 """Answers for scores that were measured anywhere: one for each dataset (or exported experiment) of a table."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -15,9 +15,9 @@ from results.answer.pair_tests import MOST_DEGREES
 from results.answer.question import Planned, Question, question_of
 from results.records.frame import PLANNED, QUESTION, ExportedRun
 from results.records.read_scores import read_scores
-from results.records.scores_table import ANOTHER_SCORE, Reading, ReadScores, ScoresError
+from results.records.scores_table import ANOTHER_SCORE, OpenQuestionsError, Reading, ReadScores, ScoresError
 from results.store.experiment_results import MeasuredExperiment
-from results.wording import counted, joined, some
+from results.wording import counted, joined, listed, some
 
 _QUESTION, _PLANNED = TypeAdapter(Question), TypeAdapter(Planned)
 
@@ -62,6 +62,7 @@ def audit(
     reading: Reading | None = None,
     name: str = "Scores",
     deviation: float | None = None,
+    beside: Collection[str] = (),
     **changes: Any,
 ) -> Audit:
     """Read a table of scores and answer the question for each of its datasets.
@@ -73,6 +74,7 @@ def audit(
         reading: Which columns are what, and the scale.
         name: What the table is called.
         deviation: Standard deviation between searches that is assumed, in points, or in the unit of the score.
+        beside: Other scores of the table that are answered too (`audit_scores`).
         changes: Fields of `Question` that are asked in another way, such as compare, margin, assumed and keep_all.
 
     Raises:
@@ -81,6 +83,8 @@ def audit(
     """
     reading = reading or Reading()
     read, answers = read_scores(table, reading), dict[str, Answer]()
+    also = {score.casefold() for score in beside}
+    read = replace(read, unread={name: why for name, why in read.unread.items() if name.casefold() not in also})
     if deviation is not None:
         own = deviation if read.scale == "points" else deviation / 100
         changes["assumed"] = SearchDeviation(own, int(MOST_DEGREES), "", given=True)
@@ -99,6 +103,45 @@ def audit(
     if lacking:
         said += f" Not answered, since they lack {changes['compare']}: {some(lacking)}."
     return Audit(name, said, answers, read)
+
+
+def audit_scores(
+    table: pd.DataFrame, reading: Reading, name: str, deviation: float | None = None, **changes: Any
+) -> dict[str, Audit]:
+    """Answer for each of the scores that `reading.score` names, joined by commas: each has a family of its own."""
+    known = {str(one).casefold() for one in (*table.columns, *table.get("metric", ()))}
+    whole = reading.score.casefold() in known
+    scores = [reading.score] if whole else list(dict.fromkeys(map(str.strip, reading.score.split(","))))
+    questions, found, read = list[tuple[str, str]](), dict[str, Audit](), None
+    for score in scores:
+        try:
+            one = audit(table, replace(reading, score=score), name, deviation, beside=scores, **changes)
+            found[one.table.score] = one
+        except OpenQuestionsError as error:
+            if len(scores) == 1:
+                raise
+            own = error.guess
+            if (own.lower_is_better, own.scale) != (reading.lower_is_better, reading.scale):
+                why = f"direction and scale hold for all scores of a command, so {score} takes one of its own"
+                raise OpenQuestionsError([*error.questions, (why, "")], own, error.read) from error
+            questions, read = [*questions, *error.questions], read or error.read
+            reading = replace(own, score=reading.score)
+    if questions:
+        raise OpenQuestionsError(questions, reading, read)
+    return found
+
+
+def families_words(found: Mapping[str, Audit]) -> str:
+    """Say at which level each of several scores has its family, and what that is for all of them; empty for one."""
+    if len(found) < 2:
+        return ""
+    of_scores = {score: next(iter(one.answers.values())) for score, one in found.items()}
+    levels = [f"{score} at {100 * one.question.alpha:g} %" for score, one in of_scores.items()]
+    together = sum(one.question.alpha for one in of_scores.values())
+    return (
+        f"Each score is a family of its own: {listed(levels)}. The probability that any claim about them is wrong is "
+        f"up to {100 * together:g} %."
+    )
 
 
 def _with_reference(

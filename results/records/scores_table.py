@@ -36,7 +36,8 @@ class Reading:
     Attributes:
         method: Column of the methods, several joined by `+`, or `columns` if each column of numbers is one.
         dataset: Column of the datasets, likewise.
-        score: Column (or metric) that is compared; empty for the only one, MAP@R, or the first of a known name.
+        score: Column (or metric) that is compared; empty for the only one, MAP@R, or the first of a known name. The
+            command takes several, joined by commas.
         run: What numbers independent runs; `row` if every row is one.
         search: Column of the searches, whose runs count as one value.
         paired: Column of what all methods share, such as splits: the methods are compared within it.

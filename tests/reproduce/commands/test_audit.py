@@ -293,6 +293,45 @@ def test_several_datasets_get_an_answer_each_and_a_board(say, tmp_path):
     assert everything["board"]["pairs"][0]["verdict"] == "hint: same on both"
 
 
+TWO_SCORES = "method,seed,accuracy,f1\n" + "".join(
+    f"{method},{seed},{accuracy + seed / 7:.2f},{f1 + seed / 3:.2f}\n"
+    for method, accuracy, f1 in (("A", 71, 60), ("B", 74, 60.1))
+    for seed in range(3)
+)
+
+
+def test_each_of_several_scores_has_a_family_of_its_own_and_what_it_has_alone(say, tmp_path):
+    (tmp_path / "two.csv").write_text(TWO_SCORES)
+    families = "Each score is a family of its own: accuracy at 5 % and f1 at 5 %."
+    both, alone = (
+        json.loads(say("audit", "two.csv", "--score", of, "--format", "json").out) for of in ("accuracy,F1", "f1")
+    )
+    assert both["families"].startswith(families)
+    assert both["families"].endswith("up to 10 %.")
+    assert list(both["scores"]) == ["accuracy", "f1"]
+    assert both["scores"]["f1"]["answers"] == alone["answers"]
+    assert (both["scores"]["f1"]["columns_left_out"], [*alone["columns_left_out"]]) == ({}, ["accuracy"])
+    said = say("audit", "two.csv", "--score", "accuracy,f1").done().out
+    assert said.startswith(families)
+    assert said.index("B beats A by 3.0") < said.index("Cannot tell yet: B 60.4, A 60.3")
+    written = say("audit", "two.csv", "--score", "accuracy,f1", "--to", "out").done()
+    assert written.out.splitlines()[3:] == [f"out/{name}index.html" for name in ("accuracy/", "f1/", "")]
+    pages = [(tmp_path / "out" / name / "index.html").read_text() for name in ("accuracy", "f1", ".")]
+    assert all(families in page and "--score accuracy,f1" in page for page in pages)
+    assert '<a href="accuracy/index.html">accuracy</a>: B beats A by 3.0' in pages[-1]
+
+
+def test_questions_of_several_scores_are_asked_at_once_but_direction_is_that_of_one(say, tmp_path):
+    (tmp_path / "two.csv").write_text(TWO_SCORES.replace("f1", "error_gain").replace("method", "net").replace("A", "1"))
+    (tmp_path / "lr.csv").write_text(TWO_SCORES.replace("seed", "lr"))
+    asked = say("audit", "lr.csv", "--score", "accuracy,f1").err
+    assert asked.endswith("reproduce audit lr.csv --method method+lr --score accuracy,f1\n")
+    asked = say("audit", "two.csv", "--score", "accuracy,error_gain").err
+    assert "direction and scale hold for all scores of a command" in asked
+    assert "--score error_gain --lower-is-better" in asked
+    refused(say("audit", "two.csv", "--score", "accuracy,f2"), "there is no score 'f2'")
+
+
 def test_options_choose_score_comparison_margin_and_deviation(say, tmp_path):
     (tmp_path / "one.csv").write_text("net,lr,R@1\nA,0.1,69.7\nB,0.1,67.8\nC,0.1,65.7\n")
     answer = say("audit", "one.csv", "--method", "net", "--score", "R@1", "--compare", "A", "--assume-deviation", "0.5")
