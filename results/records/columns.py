@@ -58,8 +58,8 @@ _SIZE = re.compile(r"(n|num|number|size|samples|support|count)_.*|.*_(size|sampl
 _OF_SETTINGS = re.compile(r"(params?|hparams?|hp|config|args)[_./].*", re.IGNORECASE)
 NOTES = re.compile(
     r"_?(commit|git_?commit|sha|hash|host(name)?|server|machine|node|gpu|device|user(name)?|created(_?at)?|date|tags?|"
-    r"id|timestamp|notes?|comments?|info|messages?|reason|traceback|run_?id|uuid|path|file(name)?|checkpoint.*|"
-    r".*_checkpoint|url|job_?id|version|(start|end|begin|stop|complete)(ed)?_?(time|date|at)?|datetime.*|index)",
+    r"((run|job|experiment)_?)?id|timestamp|notes?|comments?|info|messages?|reason|traceback|uuid|path|file(name)?|"
+    r"checkpoint.*|.*_checkpoint|url|version|(start|end|begin|stop|complete)(ed)?_?(time|date|at)?|datetime.*|index)",
     re.IGNORECASE,
 )
 _TIMES = {
@@ -84,7 +84,8 @@ _SCORES = {
 _MODIFIERS = {
     *("macro", "micro", "weighted", "mean", "avg", "average", "best", "final", "last", "balanced", "bal", "at", "rate"),
     *("std", "sd", "se", "sem", "stddev", "stdev", "deviation", "standard", "min", "max", "median", "overall", "class"),
-    *("cv", "metric", "ood", "id", "all", "n", "l", "of", "per", "log", "cross", "percent", "pct", *PARTS_OF_DATA),
+    *("cv", "metric", "metrics", "ood", "id", "all", "n", "l", "of", "per", "log", "cross", "percent", "pct"),
+    *PARTS_OF_DATA,
 }
 _SUMMARIES = {"average", "avg", "overall", "total", "std", "stddev", "stdev", "rank", "ranks", "wins", "win", "ties"}
 _DIFFERENCES = {"delta", "diff", "difference", "gain", "improvement", "pval", "pvalue", "stat", "gap", "lo", "hi", "ci"}
