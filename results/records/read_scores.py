@@ -432,23 +432,20 @@ class _Reader:
         for name in self._numbers_in_columns():
             if match := _REPEAT_IN_NAME.fullmatch(name.casefold()):
                 role = "fold" if match[1] == "split" and match[3] else match[1]
-                found.setdefault((role, match[3]), []).append(name)
+                found.setdefault((role, match[3] or ""), []).append(name)
         several = {key: names for key, names in found.items() if len(names) > 1}
         if not several or self.reading.score:
             return
-        (role, suffix), names = next(
-            ((k, n) for k, n in several.items() if "test" in k[1]), next(iter(several.items()))
-        )
+        role, suffix = max(several, key=lambda key: "test" in key[1])  # Else the first.
+        names = several[role, suffix]
         if role in self.by_name:
             return
-        stem = suffix.strip("_ .-")
-        gone = [
-            n for n in self._numbers_in_columns() if n not in names and (is_score(n) or is_summary(n) or is_time(n))
-        ]
+        others = [name for name in self._numbers_in_columns() if name not in names]
+        gone = [name for name in others if is_score(name) or is_summary(name) or is_time(name)]
         self.why |= dict.fromkeys(gone, "beside the single scores")
         numbers = [match[2] for name in names if (match := _REPEAT_IN_NAME.fullmatch(name.casefold()))]
-        self.table = _stacked(self.table, names, role, numbers, stem or "score")
-        self.melted = stem or "score"
+        self.melted = suffix.strip("_ .-") or "score"
+        self.table = _stacked(self.table, names, role, numbers, self.melted)
 
     # What the rows repeat
 

@@ -709,3 +709,19 @@ def test_a_question_of_python_has_the_options_of_the_command_and_its_answer_a_li
     assert found.to_frame()["difference"].tolist() == pytest.approx([100 * abs(found.pairs[0].difference)])
     with pytest.raises(OpenQuestionsError):
         answer(kept("means_over_folds.csv"))
+
+
+def test_repeats_in_columns_are_runs_or_folds():
+    wide = table_of_text("method,seed0,seed1,seed2\nA,71.5,72.1,71.8\nB,73.2,73.9,73.4\n")
+    found = one(wide)
+    assert found.question.unit == "run"
+    assert found.values["A"].units == pytest.approx((0.715, 0.721, 0.718))
+    assert found.values["B"].units == pytest.approx((0.732, 0.739, 0.734))
+    folds = [[0.81, 0.84, 0.80, 0.85, 0.83], [0.84, 0.86, 0.83, 0.88, 0.85]]
+    of_sklearn = pd.DataFrame(folds, columns=[f"split{number}_test_score" for number in range(5)])
+    means = {"mean_test_score": of_sklearn.mean(axis=1), "std_test_score": of_sklearn.std(axis=1)}
+    found = one(of_sklearn.assign(method=["svm", "forest"], rank_test_score=[2, 1], mean_fit_time=[0.1, 0.3], **means))
+    assert (found.question.unit, found.question.folds) == ("fold", 5)
+    difference = np.subtract(folds[0], folds[1])
+    error = np.sqrt(difference.var(ddof=1) * (1 / 5 + 1 / 4))
+    assert found.pairs[0].p == pytest.approx(2 * stats.t.sf(abs(difference.mean()) / error, 4))
