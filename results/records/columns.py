@@ -262,6 +262,12 @@ def is_number(column: pd.Series) -> bool:
     return bool(own["value"].notna().any() and not np.any(own["text"]))
 
 
+def is_shared(cells: pd.Series, methods: pd.Series) -> bool:
+    """Tell whether several methods have the same cells, and more than one of them."""
+    sets = {frozenset(own) for _, own in cells.groupby(methods, sort=False)}
+    return len(sets) == 1 and methods.nunique() > 1 and len(next(iter(sets))) > 1
+
+
 def tidy(table: pd.DataFrame) -> pd.DataFrame:
     """Return a frame with one level of plain names, and with the named levels of its index as columns."""
     table = table.copy(deep=False)

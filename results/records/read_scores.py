@@ -35,6 +35,7 @@ from results.records.columns import (
     is_role,
     is_score,
     is_setting,
+    is_shared,
     is_size,
     is_summary,
     is_time,
@@ -319,10 +320,11 @@ class _Reader:
                 dataset=first,
             )
         names = [name for name in table.columns if name in (first, *rest)]
+        every = "+".join(names)
         raise self._asks(
-            f"{listed(names)} could all name the methods: --method {names[0]} takes one, --method {'+'.join(names)} "
-            "each combination",
-            method="+".join(names),
+            f"{listed(names)} could all name the methods: --method {names[0]} takes one, --method {every} each "
+            "combination",
+            method=every,
         )
 
     def _ask_for_method(self, by_role: Sequence[str], words: Sequence[str]) -> str:
@@ -347,11 +349,8 @@ class _Reader:
 
     def _crosses(self, other: str, method: str) -> bool:
         """Whether a column of words has the same values for all methods."""
-        cells, methods = texts_of(self.table[other]), texts_of(self.table[method])
-        sets = {frozenset(own) for _, own in cells.groupby(methods, sort=False)}
-        return (
-            len(sets) == 1 and methods.nunique() > 1 and len(next(iter(sets))) > 1 and not is_number(self.table[other])
-        )
+        words = not is_number(self.table[other])
+        return words and is_shared(texts_of(self.table[other]), texts_of(self.table[method]))
 
     def _numbers_in_columns(self) -> list[str]:
         roles = {name for role in ROLES if role != "method" for name in self._of_role(role)}
@@ -596,7 +595,7 @@ class _Reader:
 
     def _find_summary(self) -> None:
         """Find what stands behind a mean, where each method has one row on a dataset."""
-        spread, kind = spread_of(self.by_name, self.by_name["value"] if self.metric else self.score)
+        spread, kind = spread_of(self.by_name, self._values)
         rows = pd.concat(self._keys(self.method, self.dataset), axis=1).loc[self._of_score().index]
         if not spread or rows.duplicated().any():
             return
@@ -636,6 +635,11 @@ class _Reader:
     def _of_score(self) -> pd.DataFrame:
         """The rows of the compared score."""
         return self.table[texts_of(self.table[self.metric]) == self.score] if self.metric else self.table
+
+    @property
+    def _values(self) -> str:
+        """The column of the compared score's numbers."""
+        return self.by_name["value"] if self.metric else self.score
 
     # Rows that are taken
 
@@ -705,13 +709,13 @@ class _Reader:
     def _check_columns(self) -> None:
         """Ask about columns that vary within a method and are neither repeats, nor scores, nor follow from them."""
         table = self._of_score()
-        known = {*self._claimed, self.score, self.metric, self.by_name["value"] if self.metric else "", LOWER, SCALE}
+        known = {*self._claimed, self.metric, self.score, self._values, LOWER, SCALE}
         groups = [key.loc[table.index] for key in self._keys(self.method, self.dataset)]
         told, open_ones = self._tell_apart(self.fold, *self.runs) and bool(self._repeats), dict[str, pd.Series]()
         for name in (one for one in table.columns if one not in known):
             cells = numbered(table[name])
-            varying = cells.groupby(groups, sort=False).transform("nunique") > 1
-            why = self._explained(name, cells, told=told) if varying.any() else "one value for each method"
+            varies = cells.groupby(groups, sort=False).nunique().max() > 1
+            why = self._explained(name, cells, told=told) if varies else "one value for each method"
             why = ANOTHER_SCORE if why and name in self.others and is_score(name) else why
             if why or self.chosen:
                 self.why[name] = why or "differs from row to row"
@@ -754,9 +758,7 @@ class _Reader:
         setting = is_setting(name) or name.casefold() == SWEEP
         if (not setting or is_size(name)) and (by := self._follows(cells)):
             return f"follows from {by}"
-        methods = texts_of(self.table.loc[cells.index, self.method])
-        sets = [frozenset(own) for _, own in cells.groupby(methods, sort=False)]
-        planned = len(sets) > 1 and len({*sets}) == 1 and len(sets[0]) > 1
+        planned = is_shared(cells, texts_of(self.table.loc[cells.index, self.method]))
         if setting:  # A run can stop at an epoch of its own.
             own = name.casefold() in COUNTERS or is_size(name)
             return "differs from run to run" if own and told and not planned else ""
@@ -952,7 +954,7 @@ class _Reader:
         long = long.assign(**numbers_of(long["given"]))
         if self.spread:
             spread, number = (numbers_of(table[name])["value"] for name in (self.spread, self.number))
-            scored = numbers_of(table[self.by_name["value"] if self.metric else self.score])["value"].notna()
+            scored = numbers_of(table[self._values])["value"].notna()
             bad = (spread.isna() | (spread < 0) | ~(number >= 1))[scored]
             if bad.any():
                 raise ScoresError(
@@ -993,16 +995,12 @@ class _Reader:
         parts, of_asked = [], None
         for name, own in long.groupby("name", sort=False):
             own = own[own["value"].notna()]
-            scale: ScoreScale | None = None
+            scale: ScoreScale = "fractions" if own["value"].between(0, 1).all() else "percent"
             if name == self.score:
                 if own.empty:
                     raise ScoresError(f"no row has a number in {name!r}")
                 scale = of_asked = self._scale(own, lower=lower)
-            elif own["value"].between(0, 1).all():
-                scale = "fractions"
-            elif own["value"].between(0, 100).all():
-                scale = "percent"
-            if scale is None or own.empty:
+            elif own.empty or not own["value"].between(0, 100).all():
                 continue
             factor = 100 if scale == "percent" else 1
             changes = {key: own[key] / factor for key in ("value", "deviation") if key in own}
@@ -1015,8 +1013,8 @@ class _Reader:
         name, values = self.score, own["value"]
         declared = next((one for one in get_args(ScoreScale) if one == self._declared(SCALE)), None)
         given = self.reading.scale or declared
-        if len(bad_rows := own[np.isinf(values)]):
-            bad = bad_rows.iloc[0]
+        if len(infinite := own[np.isinf(values)]):
+            bad = infinite.iloc[0]
             raise ScoresError(
                 f"row {bad.row}: {bad.value} in {name!r} is no score; write the number, or leave it empty"
             )
