@@ -47,7 +47,7 @@ def differences(found: Answer) -> Table:
         own_sheet=Sheet(_header(found), tuple(_values(found, pair, own) for pair, own in pairs)),
         first="Methods",
         in_latex=("difference", "verdict"),
-        notes=tuple(finding.sentences for finding in shown),
+        notes=(*limited_words(found), *(finding.sentences for finding in shown)),
         remarks=tuple(_reading(found)),
     )
 
@@ -171,7 +171,6 @@ def _reading(found: Answer) -> list[str]:
         ]
         if _has_classes(found):
             sentences.append(_OVER_CLASSES)
-    sentences += limited_words(found)
     if _has_smallest(found):
         sentences.append(_would_have_shown(question))
     if found.gains:

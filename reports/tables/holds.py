@@ -6,8 +6,8 @@ from reports.tables.differences import limited_words
 from reports.tables.table import Cell, Column, Row, Sheet, Table, Value, format_of
 from results.answer.answers import Answer
 from results.answer.values import Pair
-from results.findings.holds import AS_ASKED, Check, OtherConditions, shown_first
-from results.wording import capitalized, counted, listed, score_form
+from results.findings.holds import AS_ASKED, Check, OtherConditions, shown_first, verdict_pairs
+from results.wording import capitalized, listed, score_form
 
 _HEADER = ("a", "b", "condition", "difference", "low", "high", "verdict", "holds", "note", "measure")
 _HOLDS = {True: "yes", False: "no", None: "not measured"}
@@ -24,9 +24,11 @@ def holds_table(found: Answer, *, every: bool = False) -> Table:
                 head = f"{found.titles[check.pair.a]} − {found.titles[check.pair.b]}"
             rows.append(Row(head, _cells(check), below=below))
             values.append((*_values(pair, check),))
+    some = not every and 0 < len(shown_first(found)) < len(verdict_pairs(found))
+    shown = f": the first pairs of {found.titles[found.reference or found.best]}" if some else ""
     return Table(
         title=f"{found.question.title}: does it hold?",
-        caption=f"The verdict on {found.question.score_name}, and the same under one other condition at a time.",
+        caption=f"The verdict on {found.question.score_name}, and the same under one other condition at a time{shown}.",
         columns=(
             *(Column("difference"), Column("verdict", numeric=False), Column("holds", numeric=False)),
             Column("what decides it", numeric=False),
@@ -35,8 +37,8 @@ def holds_table(found: Answer, *, every: bool = False) -> Table:
         own_sheet=Sheet(_HEADER, tuple(values)),
         first="Methods",
         in_latex=("difference", "verdict", "holds"),
+        notes=tuple(limited_words(found)),
         remarks=(
-            *limited_words(found),
             "Each condition has tests of its own at the level of the first. Holds: the verdict is the same there. "
             "In brackets: the option of a run that measures it.",
         )
@@ -46,48 +48,58 @@ def holds_table(found: Answer, *, every: bool = False) -> Table:
 
 
 def what_stands(found: Answer) -> str:
-    """Say under which conditions the verdicts of the headline hold, under which not, and which were not measured."""
-    return stands_words(found, shown_first(found))
+    """Say under which conditions the verdicts hold, under which not, and which were not measured."""
+    return stands_words(found, verdict_pairs(found))
 
 
 def stands_words(found: Answer, pairs: Sequence[Pair]) -> str:
     """Write the same of the verdicts of these pairs; empty if they have none."""
     conditions, by_condition = OtherConditions(found), dict[str, list[Check]]()
-    for pair in filter(has_verdict, pairs):
+    verdicts = [pair for pair in pairs if has_verdict(pair)]
+    for pair in verdicts:
         for check in conditions.of(pair)[1:]:
             by_condition.setdefault(check.condition, []).append(check)
-    parts = [*_parts(by_condition)]
-    return f"{capitalized('; '.join(parts))}." if parts else ""
+    if not by_condition:
+        return ""
+    if len(verdicts) > 1:
+        return f"{len(verdicts)} verdicts: {'; '.join(_counts(by_condition))}."
+    return f"{capitalized('; '.join(_parts({key: own for key, (own,) in by_condition.items()})))}."
 
 
-def _parts(by_condition: Mapping[str, Sequence[Check]]) -> Iterator[str]:
-    measured = {key: [one for one in own if one.holds is not None] for key, own in by_condition.items()}
-    yes = [key for key, own in measured.items() if own and all(one.holds for one in own)]
-    no = {key: own for key, own in measured.items() if not all(one.holds for one in own)}
+def _parts(checks: Mapping[str, Check]) -> Iterator[str]:
+    """The conditions of one verdict."""
+    yes, no = ([key for key, one in checks.items() if one.holds is holds] for holds in (True, False))
     if yes:
-        several = max(map(len, by_condition.values())) > 1
-        yield f"{'these hold' if several else 'this holds'} {listed(yes)}"
+        yield f"this holds {listed(yes)}"
     if no:
-        failing = [f"{key}{_of(own)}" for key, own in no.items()]
-        yield ", ".join(f"not {one}" for one in failing) if yes else f"this does not hold {listed(failing)}"
-    if unknown := [_unknown(key, by_condition[key]) for key, own in measured.items() if not own]:
+        yield ", ".join(f"not {one}" for one in no) if yes else f"this does not hold {listed(no)}"
+    if unknown := [_unknown(key, one) for key, one in checks.items() if one.holds is None]:
         yield f"not measured: {listed(unknown)}"
 
 
-def _unknown(condition: str, own: Sequence[Check]) -> str:
+def _counts(by_condition: Mapping[str, Sequence[Check]]) -> Iterator[str]:
+    """How many of several verdicts hold under each condition that applies to them."""
+    every = [key for key, own in by_condition.items() if all(one.holds for one in own)]
+    if every:
+        yield f"all hold {listed(every)}"
+    unknown = [key for key, own in by_condition.items() if all(one.holds is None for one in own)]
+    for key, own in by_condition.items():
+        if key not in (*every, *unknown):
+            left = sum(one.holds is None for one in own)
+            missing = f" ({left} not measured)" if left else ""
+            yield f"{key} {sum(bool(one.holds) for one in own)} of {len(own)}{missing}"
+    if unknown:
+        yield f"not measured: {listed(unknown)}"
+
+
+def _unknown(condition: str, check: Check) -> str:
     """A condition that was not measured, with what is known of it, if no option measures it."""
-    known = own[0].note if len(own) == 1 and not own[0].measure else ""
-    return f"{condition} ({known})" if known else condition
+    return f"{condition} ({check.note})" if check.note and not check.measure else condition
 
 
 def has_verdict(pair: Pair) -> bool:
     """Whether one is better, or ahead, or both are equal."""
     return bool(pair.better or pair.ahead) or pair.size == "within"
-
-
-def _of(own: Sequence[Check]) -> str:
-    """How many of several pairs a condition turns."""
-    return f" ({sum(not one.holds for one in own)} of {counted(len(own), 'pair')})" if len(own) > 1 else ""
 
 
 def _cells(check: Check) -> list[Cell]:

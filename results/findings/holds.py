@@ -3,6 +3,7 @@
 Each condition is a question of its own at the level of the first. One that was not measured says what measures it.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,6 +26,9 @@ MOST_PAIRS = 3
 
 AS_ASKED = "as asked"
 
+_MOST_COUNTED = 200
+"""Of more verdicts nobody counts under which conditions they hold."""
+
 _MOST_METHODS = 20
 """Of more methods, one decides little of a pooled variance."""
 
@@ -38,7 +42,7 @@ class Check:
     Attributes:
         condition: The condition in words, such as `as single models`.
         answer: The answer that the pair is of, whose question writes its numbers.
-        pair: The pair there, in the order of the first; None where it was not measured.
+        pair: The pair there, in the order of the first; None where nothing was computed anew.
         holds: Whether the verdict is the same there; None if it was not measured.
         note: What decides it, or why it was not measured.
         measure: The option of `run` that measures it; empty if there is none.
@@ -53,12 +57,20 @@ class Check:
 
 
 def shown_first(found: Answer) -> list[Pair]:
-    """Return the pairs that the headline is about: those of the best method, or of the one that others are against."""
+    """Return the first pairs of the best method, or of the one that others are compared with."""
     if found.interim:
         return []
     tested = [pair for pair in found.shown_pairs if pair.untested is None]
     leading = found.reference or found.best
     return [pair for pair in tested if leading in (pair.a, pair.b)][:MOST_PAIRS]
+
+
+def verdict_pairs(found: Answer) -> list[Pair]:
+    """Return the pairs of which one is better, or ahead, or that are equal; of very many, the first ones shown."""
+    if found.interim:
+        return []
+    pairs = [pair for pair in found.shown_pairs if pair.untested is None and _verdict(pair)]
+    return pairs if len(pairs) <= _MOST_COUNTED else [pair for pair in shown_first(found) if _verdict(pair)]
 
 
 class OtherConditions:
@@ -93,7 +105,7 @@ class OtherConditions:
             longer = f"--set reproduction_epochs={4 * epochs}" if experiment.protocol == "mlrc" else ""
             yield Check(condition, self.found, None, None, f"cut off: {', '.join(cut)}", longer)
         else:
-            yield Check(condition, self.found, pair, holds=True, note="no more than a fifth was cut off")
+            yield Check(condition, self.found, None, holds=True, note="no more than a fifth was cut off")
 
     def _after_a_trial(self, pair: Pair) -> Iterator[Check]:
         if self._early is not None and self._early_steps:
@@ -112,7 +124,7 @@ class OtherConditions:
             probed = "" if experiment.search.probe_ends else "--set search.probe_ends=true"
             yield Check(condition, self.found, None, None, f"pressed: {'; '.join(pressed)}", probed)
         else:
-            yield Check(condition, self.found, pair, holds=True, note="no end holds the search up")
+            yield Check(condition, self.found, None, holds=True, note="no end holds the search up")
 
     def _other_models(self, pair: Pair) -> Iterator[Check]:
         if self._models > 1 and self.found.question.score in HEADLINE_METRICS:
@@ -128,12 +140,16 @@ class OtherConditions:
             yield self._same(f"in {HEADLINE_METRICS[other]}", self._on(other, question.embeddings), pair)
 
     def _classes(self, pair: Pair) -> Iterator[Check]:
-        if (width := pair.over_classes) is None or pair.half_width is None:
+        """With an interval over classes and searches together: both vary."""
+        if pair.over_classes is None or pair.half_width is None or not _verdict(pair):
             return
-        holds = abs(pair.difference) > width if pair.better or pair.ahead else abs(pair.difference) <= width
-        if pair.size == "within" and not pair.better and self.found.question.bound is not None:
-            holds = abs(pair.difference) + width <= self.found.question.bound
-        yield Check("over other test classes", self.found, replace(pair, half_width=width), holds)
+        width, bound = math.hypot(pair.over_classes, pair.half_width), self.found.question.bound or 0.0
+        differs = bool(pair.better or pair.ahead)
+        holds = abs(pair.difference) > width if differs else abs(pair.difference) + width <= bound
+        there = replace(pair, half_width=width)
+        if not holds:
+            there = replace(there, direction="cannot tell", size="cannot tell", ahead=None)
+        yield Check("over other test classes", self.found, there, holds)
 
     def _without_one_value(self, pair: Pair) -> Iterator[Check]:
         """Without the value of the two whose absence weakens the verdict most."""

@@ -97,7 +97,7 @@ def training_findings(measured: MeasuredExperiment) -> Iterator[Finding]:
         if cut < trained:
             share, by_method = f"{cut} of {counted(trained, 'training')}", _shares(titles, counts)
         text = f"Cut off while the validation score still rose: {share} of the tested runs."
-        yield Finding("note", text, "training", by_method.strip())
+        yield Finding("warning", text, "training", by_method.strip())
     for key, title in titles.items():
         runs = measured.runs.get(key, [])
         events = [event for run in runs for event in run.events]

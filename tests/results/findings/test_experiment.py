@@ -168,9 +168,9 @@ def test_cut_off_trainings_are_counted_and_named_by_method():
     stopped = {**world.trainings, spec.fingerprint: some_result(spec, best_iteration=100)}
     found = next(one for one in answer_of(replace(world, trainings=stopped)).findings if "Cut off" in one.text)
     assert found.text == "Cut off while the validation score still rose: 35 of 36 trainings of the tested runs."
-    assert (found.level, found.detail) == ("note", "Triplet 11 of 12, all of Contrastive | A_B and CosFace.")
+    assert (found.level, found.detail) == ("warning", "Triplet 11 of 12, all of Contrastive | A_B and CosFace.")
     assert "Cut off while the validation score still rose: all 36 trainings of the tested runs." in texts(
-        world, "note", "training"
+        world, "warning", "training"
     )
     assert not any("Cut off" in text for text in texts(measured()))
 

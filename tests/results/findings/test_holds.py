@@ -134,12 +134,26 @@ def test_the_quickstart_stands_but_after_the_steps_of_a_trial():
 
 def test_other_classes_are_those_of_the_bootstrap():
     found = answer_of(unlimited(MeasuredExperiment.kept("embedder_start_pca_frozen_cub200_subset")))
-    wider = [pair for pair in found.pairs if pair.over_classes > pair.half_width]
-    assert len(wider) == 3
+    assert sum(pair.over_classes > pair.half_width for pair in found.pairs) == 3
     for pair in found.pairs:
-        check = checks(found, pair.a, pair.b)["over other test classes"]
-        assert check.pair.half_width == pair.over_classes
-        assert check.holds == ((abs(pair.difference) > pair.over_classes) == bool(pair.better))
+        check = checks(found, pair.a, pair.b).get("over other test classes")
+        assert (check is None) == (not pair.better), "a pair without a verdict has nothing to hold"
+        if check:
+            both = (pair.over_classes**2 + pair.half_width**2) ** 0.5
+            assert check.pair.half_width == pytest.approx(both), "searches and classes vary"
+            assert check.holds == (abs(pair.difference) > both) == bool(check.pair.better)
+
+
+def test_several_verdicts_are_counted_by_condition():
+    found = answer_of(MeasuredExperiment.kept("reality_check_glyphs"))
+    line = what_stands(found)
+    verdicts = [pair for pair in found.pairs if pair.better or pair.ahead or pair.size == "within"]
+    asked = [checks(found, pair.a, pair.b) for pair in verdicts]
+    assert line.startswith(f"{len(verdicts)} verdicts: ")
+    assert f"without one search {sum(own['without one search'].holds for own in asked)} of {len(verdicts)}" in line
+    open_ends = sum(own["beyond the ranges"].holds is None for own in asked)
+    assert f" of {len(verdicts)} ({open_ends} not measured)" in line
+    assert line.endswith("not measured: trained to the end.")
 
 
 def test_one_value_is_left_out_where_it_weakens_the_verdict_most():
