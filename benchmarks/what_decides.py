@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from reports.figures.style import BLUE, GREY, INK, new_figure, styled
 from reports.tables.table import Cell, Column, NumberFormat, Row, Table
-from results.answer.answer_question import answer_frame, answer_on, early_answer
+from results.answer.answer_question import answer_frame, answer_on
 from results.answer.answers import Answer
 from results.findings.experiment import answer_of
 from results.store.experiment_results import MeasuredExperiment
@@ -89,7 +89,6 @@ def shifts() -> list[Shift]:
             "dataset and network: glyphs from scratch or birds frozen",
             ((pair[0], _records(*pair)) for pair in (LOSSES[::2], LOSSES_2026[::2])),
         ),
-        _shift("steps: 200, or to the end", [("quickstart", _steps("quickstart"))]),
     ]
     return sorted(found, key=lambda one: one.orders / one.pairs)
 
@@ -190,13 +189,6 @@ def _single(found: Answer) -> Answer:
 
 def _precision(found: Answer) -> Answer:
     return answer_on(found, "precision_at_1", found.question.embeddings, found.question.alpha)
-
-
-def _steps(name: str) -> Sides:
-    found = _kept(name)
-    early = early_answer(found)
-    assert early is not None, f"no training of {name} went on beyond the steps of a trial"
-    return early, found
 
 
 def _halves(name: str) -> Sides:

@@ -69,9 +69,19 @@ def _in_unit(question: Question) -> str:
 def asked_pairs(found: Answer) -> str:
     """Say which pairs are compared: `all pairs`, or `each method with A, which has the highest mean`."""
     if found.reference is None:
-        return "all pairs"
+        return _of_all(found, "all pairs")
     highest = f", which has the {found.best_words}" if found.question.compare == "best" else ""
     return f"each method with {found.titles[found.reference]}{highest}"
+
+
+def _of_all(found: Answer, asked: str) -> str:
+    """Say that some methods are shown, and that the tests are those of all."""
+    if not found.only:
+        return asked
+    methods = f"{len(found.compared)} of {counted(len(found.question.compared), 'method')}"
+    return (
+        f"{counted(len(found.shown_pairs), 'pair')} of {methods}, tested among all {counted(len(found.pairs), 'pair')}"
+    )
 
 
 def compared_words(found: Answer) -> str:

@@ -17,7 +17,7 @@ from results.records.frame import PLANNED, QUESTION, ExportedRun
 from results.records.read_scores import read_scores
 from results.records.scores_table import ANOTHER_SCORE, OpenQuestionsError, Reading, ReadScores, ScoresError
 from results.store.experiment_results import MeasuredExperiment
-from results.wording import counted, joined, listed, some
+from results.wording import counted, counted_span, joined, listed, some
 
 _QUESTION, _PLANNED = TypeAdapter(Question), TypeAdapter(Planned)
 
@@ -220,7 +220,7 @@ def _repeats(read: ReadScores) -> list[str]:
     match read.repeats:
         case "summary":
             behind = "fold" if read.folds else "run"
-            return [f"{counted(len(rows), 'mean')} of {counted(int(own['n'].sum()), behind)} with {read.column}"]
+            return [f"means and deviations of {counted_span(own['n'].astype(int), behind)} each ({read.column})"]
         case "block":
             return [counted(len(rows), "run"), f"paired by {read.column} ({counted(rows['run'].nunique(), 'value')})"]
         case "fold":

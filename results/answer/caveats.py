@@ -67,7 +67,7 @@ def _seen_finding(found: Answer, seen: tuple[float, float]) -> Finding:
     tested = [pair for pair in found.shown_pairs if pair.smallest is not None]
     counts = {own.n for pair in tested for own in (pair.of_a, pair.of_b) if not own.planned.constant}
     most = max(counts)
-    methods = counted(len({key for pair in tested for key in (pair.a, pair.b)}), "method")
+    methods = counted(len({key for pair in found.pairs if pair.smallest for key in (pair.a, pair.b)}), "method")
     given = f"{counted_span(counts, sample.word)}{f'{sample.each} of {methods}' if sample.each else ''}"
     if min(seen) >= question.largest:
         text, detail = f"{capitalized(given)} can show no difference.", []
