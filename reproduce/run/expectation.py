@@ -186,4 +186,7 @@ def _what_it_takes(rows: Mapping[str, RowWork], times: float, workers: int, gpus
     words = f"That is {times:.3g} times the searches of this plan: about {times * trainings:,.0f} trainings"
     left = sum(row.to_do for row in rows.values())
     known = duration(rows, workers, gpus) if left else None
-    return f"{words}, {in_words(float(known.seconds[0]) * times * trainings / left)}." if known else f"{words}."
+    if known is None:
+        return f"{words}."
+    expected, most = (in_words(float(seconds) * times * trainings / left) for seconds in known.seconds)
+    return f"{words}, {expected} expected{'' if most == expected else f', {most} if nothing stops early'}."

@@ -171,7 +171,9 @@ class _Reader:
             lower_is_better=lower,
             roles={role: name for role, name in self._roles(column).items() if name},
             unread={
-                name: self.why[name] for name in self.columns if name in self.why and name not in set(long["name"])
+                name: self.why[name]
+                for name in self.columns
+                if name in self.why and name not in {*long["name"], column}  # A summary's column has its deviations.
             },
             said=tuple(self.said),
             left_out=left_out,
