@@ -7,7 +7,7 @@ from reports.tables.table import Cell, Column, Row, Sheet, Table, Value, format_
 from results.answer.answers import Answer
 from results.answer.values import Pair
 from results.findings.holds import AS_ASKED, Check, OtherConditions, shown_first, verdict_pairs
-from results.wording import capitalized, listed, score_form
+from results.wording import capitalized, counted, listed, score_form
 
 _HEADER = ("a", "b", "condition", "difference", "low", "high", "verdict", "holds", "note", "measure")
 _HOLDS = {True: "yes", False: "no", None: "not measured"}
@@ -62,7 +62,7 @@ def stands_words(found: Answer, pairs: Sequence[Pair]) -> str:
     if not by_condition:
         return ""
     if len(verdicts) > 1:
-        return f"{len(verdicts)} verdicts: {'; '.join(_counts(by_condition))}."
+        return f"{counted(len(verdicts), 'verdict')}: {'; '.join(_counts(by_condition))}."
     return f"{capitalized('; '.join(_parts({key: own for key, (own,) in by_condition.items()})))}."
 
 

@@ -183,7 +183,9 @@ def budget_lines(
 def _what_it_takes(rows: Mapping[str, RowWork], times: float, workers: int, gpus: int) -> str:
     """Say how many trainings so many times the searches have, and how long all of them take, the finished ones too."""
     trainings = sum(row.trainings for row in rows.values())
-    words = f"That is {times:.3g} times the searches of this plan: about {times * trainings:,.0f} trainings"
+    words = (
+        f"That is {times:.3g} times the searches of this plan: about {counted(round(times * trainings), 'training')}"
+    )
     left = sum(row.to_do for row in rows.values())
     known = duration(rows, workers, gpus) if left else None
     if known is None:
