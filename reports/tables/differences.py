@@ -38,13 +38,15 @@ def differences(found: Answer) -> Table:
     asked = [asked_pairs(found)] if found.shown_pairs else []
     asked += ["each method with its card's own setting"] if found.gains else []
     pairs = [(pair, find_pair(found.settings, pair.a, pair.b)) for pair in (*found.shown_pairs, *found.gains)]
+    columns, plain = _columns(found), _has_plain(found)
+    names = frozenset(column.name for column in columns)
     return Table(
         title=title,
         caption=f"{'Interim. ' if found.interim else ''}Differences of {found.question.score_name}, the primary score, "
         f"{_in_unit(found.question)}: {' and '.join(asked)}, over {found.sample.over}.",
-        columns=_columns(found),
-        rows=tuple(Row(f"{titles[pair.a]} − {titles[pair.b]}", _cells(found, pair, own)) for pair, own in pairs),
-        own_sheet=Sheet(_header(found), tuple(_values(found, pair, own) for pair, own in pairs)),
+        columns=columns,
+        rows=tuple(Row(f"{titles[pair.a]} − {titles[pair.b]}", _cells(found, pair, own, names)) for pair, own in pairs),
+        own_sheet=Sheet(_header(found), tuple(_values(found, pair, own, plain=plain) for pair, own in pairs)),
         first="Methods",
         in_latex=("difference", "verdict"),
         notes=(*limited_words(found), *(finding.sentences for finding in shown)),
@@ -67,21 +69,18 @@ def _in_unit(question: Question) -> str:
 
 
 def asked_pairs(found: Answer) -> str:
-    """Say which pairs are compared: `all pairs`, or `each method with A, which has the highest mean`."""
+    """Say which pairs are compared: `all pairs`, or `each method with A, which has the highest mean`.
+
+    Of some methods alone it says that the tests are those of all.
+    """
+    if found.reference is None and found.only:
+        methods, every = counted(len(found.question.compared), "method"), counted(len(found.pairs), "pair")
+        shown = f"{counted(len(found.shown_pairs), 'pair')} of {len(found.compared)} of {methods}"
+        return f"{shown}, tested among all {every}"
     if found.reference is None:
-        return _of_all(found, "all pairs")
+        return "all pairs"
     highest = f", which has the {found.best_words}" if found.question.compare == "best" else ""
     return f"each method with {found.titles[found.reference]}{highest}"
-
-
-def _of_all(found: Answer, asked: str) -> str:
-    """Say that some methods are shown, and that the tests are those of all."""
-    if not found.only:
-        return asked
-    methods = f"{len(found.compared)} of {counted(len(found.question.compared), 'method')}"
-    return (
-        f"{counted(len(found.shown_pairs), 'pair')} of {methods}, tested among all {counted(len(found.pairs), 'pair')}"
-    )
 
 
 def compared_words(found: Answer) -> str:
@@ -225,7 +224,7 @@ def _has_classes(found: Answer) -> bool:
     return any(pair.over_classes is not None for pair in found.shown_pairs)
 
 
-def _cells(found: Answer, pair: Pair, settings: Pair | None) -> list[Cell]:
+def _cells(found: Answer, pair: Pair, settings: Pair | None, columns: frozenset[str]) -> list[Cell]:
     titles = found.titles
     units_a, units_b = pair.of_a.n, pair.of_b.n
     verdict = f"{titles[pair.better]} better" if pair.better else pair.untested or pair.direction
@@ -237,15 +236,15 @@ def _cells(found: Answer, pair: Pair, settings: Pair | None) -> list[Cell]:
     signed, distance = format_of(question, signed=True), format_of(question)
     written = found.difference_words(pair, f"+z{score_form(question.digits + 1)}") if pair.ends else ""
     cells = [Cell(pair.difference, pair.half_width, form=signed, kind="measured", written=written)]
-    cells += [Cell(pair.over_classes, form=distance)] if _has_classes(found) else []
+    cells += [Cell(pair.over_classes, form=distance)] if "± over classes" in columns else []
     cells += [Cell(verdict)]
-    if found.tested or found.gains:
-        cells += [Cell(size_words(pair, question))] if _has_size(found) else []
+    if "p (adjusted)" in columns:
+        cells += [Cell(size_words(pair, question))] if "size" in columns else []
         plain = plain_test(question, pair)
         cells += [Cell(pair.p_better, form=P_VALUE)]
-        cells += [Cell(plain[1] if plain else None, form=P_VALUE)] if _has_plain(found) else []
+        cells += [Cell(plain[1] if plain else None, form=P_VALUE)] if "p (plain)" in columns else []
         cells += [count]
-        cells += [shown_cell(pair.smallest, question)] if _has_smallest(found) else []
+        cells += [shown_cell(pair.smallest, question)] if "would have shown" in columns else []
     else:
         cells.append(count)
     if settings is not None:
@@ -253,12 +252,12 @@ def _cells(found: Answer, pair: Pair, settings: Pair | None) -> list[Cell]:
     return cells
 
 
-def _values(found: Answer, pair: Pair, settings: Pair | None) -> tuple[Value, ...]:
+def _values(found: Answer, pair: Pair, settings: Pair | None, *, plain: bool) -> tuple[Value, ...]:
     question = found.question
     low, high = pair.interval or (None, None)
     named = (pair.a, pair.b, question.score, question.embeddings, question.unit)
     ends = (pair.difference, low, high, pair.difference_of_all, pair.over_classes)
     counts = (pair.of_a.n, pair.of_b.n, pair.of_a.runs, pair.of_b.runs)
     of_test = (getattr(pair, name) for name in _OF_TEST)
-    plain = (plain_test(question, pair) or (None, None)) if _has_plain(found) else ()
-    return (*named, *ends, *counts, *of_test, settings.direction if settings else None, *plain)
+    of_plain = (plain_test(question, pair) or (None, None)) if plain else ()
+    return (*named, *ends, *counts, *of_test, settings.direction if settings else None, *of_plain)
