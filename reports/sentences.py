@@ -10,12 +10,13 @@ import re
 from reports.headline import headline
 from reports.tables.differences import P_VALUE, seen_words
 from reports.tables.formats import escape_latex
-from reports.tables.holds import has_verdict, stands_words
+from reports.tables.holds import stands_words
 from reports.tables.table import Cell, value_text
 from reports.tables.tests_in_words import adjustment_words, correction_words, variance_words
 from results.answer.answers import Answer
 from results.answer.compare import plain_test
 from results.answer.values import MethodValues, Pair
+from results.findings.holds import OtherConditions, counted_pairs
 from results.wording import capitalized, counted, score_form, verb
 
 
@@ -24,16 +25,21 @@ def sentences(found: Answer, *, latex: bool = False) -> list[str]:
 
     The first stands for a paper that has no room for more.
     """
-    pairs = [pair for pair in found.shown_pairs if found.only or len(found.shown_pairs) == 1 or has_verdict(pair)]
-    summed_up = summary(found) if len(found.shown_pairs) > 1 else ""
-    texts = [summed_up, *(sentence(found, pair) for pair in pairs), how_tested(found)]
+    several = len(found.shown_pairs) > 1
+    pairs = [pair for pair in found.shown_pairs if pair.verdict or found.only or not several]
+    conditions, asked_again = OtherConditions(found), counted_pairs(found)
+    texts = [summary(found)] if several else []
+    for pair in pairs:
+        stands = stands_words(conditions, [pair]) if pair in asked_again else ""
+        texts.append(f"{sentence(found, pair)} {stands}".rstrip())
+    texts.append(how_tested(found))
     return [_in_latex(text) if latex else text for text in texts if text]
 
 
 def summary(found: Answer) -> str:
     """Write in a sentence or two which methods are better, how many pairs are open, and what would have shown."""
     tested = [pair for pair in found.shown_pairs if not pair.untested]
-    open_pairs = [pair for pair in tested if not has_verdict(pair)]
+    open_pairs = [pair for pair in tested if not pair.verdict]
     name, words = found.question.score_name, headline(found)
     if open_pairs and len(open_pairs) < len(tested):
         seen = seen_words(found, open_pairs)
@@ -91,8 +97,7 @@ def sentence(found: Answer, pair: Pair) -> str:
     parts += [f"{plain[0]} of this pair alone: {_p_text(plain[1])}"] if plain else []
     if pair.means_disagree:
         parts.append(f"{found.with_failed_words(pair)}, so there is no verdict")
-    stands = stands_words(found, [pair])
-    return f"{sentence} ({'; '.join(parts)}).{f' {stands}' if stands else ''}"
+    return f"{sentence} ({'; '.join(parts)})."
 
 
 def _number(found: Answer, value: float) -> str:

@@ -70,8 +70,9 @@ def to_latex(table: Table) -> str:
     notes = [rf"{escape_latex(note)}\par" for note in dict.fromkeys(texts) if note]
     layout = "".join(["l", *("r" if column.numeric else "l" for column in table.columns)])
     own = [column.name for column in table.columns]
-    fewer = ["MAP@R"] if "MAP@R" in own else own[:1]
-    hint = f" Too wide? Take fewer columns: --columns {fewer[0]}" if len(set(own)) > 1 else ""
+    hint = ""
+    if len(set(own)) > 1:
+        hint = f" Too wide? Take fewer columns: --columns {'MAP@R' if 'MAP@R' in own else own[0]}"
     if len(every.columns) > len(table.columns):
         hint = f" All columns: --columns {_named(every.columns)}"
     lines = [

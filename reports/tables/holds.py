@@ -6,8 +6,16 @@ from reports.tables.differences import limited_words
 from reports.tables.table import Cell, Column, Row, Sheet, Table, Value, format_of
 from results.answer.answers import Answer
 from results.answer.values import Pair
-from results.findings.holds import AS_ASKED, Check, OtherConditions, shown_first, verdict_pairs
-from results.wording import capitalized, counted, listed, score_form
+from results.findings.holds import (
+    AS_ASKED,
+    Check,
+    OtherConditions,
+    counted_pairs,
+    first_pairs,
+    leader,
+    pairs_with_verdict,
+)
+from results.wording import capitalized, counted, listed, score_form, verb
 
 _HEADER = ("a", "b", "condition", "difference", "low", "high", "verdict", "holds", "note", "measure")
 _HOLDS = {True: "yes", False: "no", None: "not measured"}
@@ -16,16 +24,14 @@ _HOLDS = {True: "yes", False: "no", None: "not measured"}
 def holds_table(found: Answer, *, every: bool = False) -> Table:
     """Build the table for the pairs of the headline, or for every pair that was tested."""
     conditions, rows, values = OtherConditions(found), list[Row](), list[tuple[Value, ...]]()
-    for pair in found.shown_pairs if every else shown_first(found):
-        for check in conditions.of(pair):
-            below = check.condition != AS_ASKED
-            head = check.condition
-            if check.pair and not below:
-                head = f"{found.titles[check.pair.a]} − {found.titles[check.pair.b]}"
-            rows.append(Row(head, _cells(check), below=below))
-            values.append((*_values(pair, check),))
-    some = not every and 0 < len(shown_first(found)) < len(verdict_pairs(found))
-    shown = f": the first pairs of {found.titles[found.reference or found.best]}" if some else ""
+    pairs = found.shown_pairs if every else first_pairs(found)
+    for checks in filter(None, map(conditions.of, pairs)):
+        pair, titles = checks[0].pair or pairs[0], found.titles
+        rows.append(Row(f"{titles[pair.a]} − {titles[pair.b]}", _cells(checks[0])))
+        rows += [Row(check.condition, _cells(check), below=True) for check in checks[1:]]
+        values += [_values(pair, check) for check in checks]
+    some = not every and 0 < len(pairs) < len(pairs_with_verdict(found))
+    shown = f": the first pairs of {found.titles[leader(found)]}" if some else ""
     return Table(
         title=f"{found.question.title}: does it hold?",
         caption=f"The verdict on {found.question.score_name}, and the same under one other condition at a time{shown}.",
@@ -49,13 +55,18 @@ def holds_table(found: Answer, *, every: bool = False) -> Table:
 
 def what_stands(found: Answer) -> str:
     """Say under which conditions the verdicts hold, under which not, and which were not measured."""
-    return stands_words(found, verdict_pairs(found))
+    pairs, every = counted_pairs(found), pairs_with_verdict(found)
+    words = stands_words(OtherConditions(found), pairs)
+    if not words or len(pairs) == len(every):
+        return words
+    of = f"{len(pairs)} of {counted(len(every), 'verdict')}"
+    return f"Only {of} {verb(len(pairs), 'were')} asked again, the first of {found.titles[leader(found)]}. {words}"
 
 
-def stands_words(found: Answer, pairs: Sequence[Pair]) -> str:
+def stands_words(conditions: OtherConditions, pairs: Sequence[Pair]) -> str:
     """Write the same of the verdicts of these pairs; empty if they have none."""
-    conditions, by_condition = OtherConditions(found), dict[str, list[Check]]()
-    verdicts = [pair for pair in pairs if has_verdict(pair)]
+    by_condition = dict[str, list[Check]]()
+    verdicts = [pair for pair in pairs if pair.verdict]
     for pair in verdicts:
         for check in conditions.of(pair)[1:]:
             by_condition.setdefault(check.condition, []).append(check)
@@ -97,11 +108,6 @@ def _unknown(condition: str, check: Check) -> str:
     return f"{condition} ({check.note})" if check.note and not check.measure else condition
 
 
-def has_verdict(pair: Pair) -> bool:
-    """Whether one is better, or ahead, or both are equal."""
-    return bool(pair.better or pair.ahead) or pair.size == "within"
-
-
 def _cells(check: Check) -> list[Cell]:
     there, question = check.pair, check.answer.question
     decides = " ".join(filter(None, (check.note, f"({check.measure})" if check.measure else "")))
@@ -119,8 +125,8 @@ def _cells(check: Check) -> list[Cell]:
     ]
 
 
-def _values(pair: Pair, check: Check) -> Iterator[Value]:
-    there = check.pair
-    low, high = (there.interval if there else None) or (None, None)
-    yield from (pair.a, pair.b, check.condition, there.difference if there else None, low, high)
-    yield from (check.answer.verdict_words(there) if there else None, check.holds, check.note, check.measure)
+def _values(pair: Pair, check: Check) -> tuple[Value, ...]:
+    there, numbers = check.pair, (None, None, None, None)
+    if there:
+        numbers = (there.difference, *(there.interval or (None, None)), check.answer.verdict_words(there))
+    return (pair.a, pair.b, check.condition, *numbers, check.holds, check.note, check.measure)

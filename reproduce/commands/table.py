@@ -99,7 +99,7 @@ def table(
                 kind = what or "results"
                 found = _answer(measured, compare, rows, of_pairs=kind in ("differences", "holds"))
                 drawn = _table(found, kind, output, said=bool(compare or rows))
-                labelled = replace(drawn, label=f"{label} {what or 'results'} {compare or ''} {rows}")
+                labelled = replace(drawn, label=f"{label} {kind} {compare or ''} {rows}")
                 _show(labelled, output, notes, columns, "")
 
 

@@ -209,20 +209,22 @@ def _write_score(made: AuditedFile, folder: Path) -> Iterator[tuple[Path, list[P
     from reports.page.material import Material
     from reports.page.page import build_page
     from reports.sentences import sentences
+    from reports.tables.differences import differences
     from reports.tables.formats import WRITERS
+    from reports.tables.holds import holds_table
+    from reports.tables.result_table import table_of
     from reproduce.outputs.evaleval import evaleval_records
     from reproduce.outputs.page import drawn_line, write_figures
-    from reproduce.outputs.tables import FILES, OF_SCORES, write_board
+    from reproduce.outputs.tables import FILES, write_board
 
     found, origin = made.found, origin_of(made)
     names = folder_names(found.answers, (_BOARD, "figures"))
     for title, one in found.answers.items():
         place = folder / names[title] if len(found.answers) > 1 else folder
         page, figures = build_page(Material(title, one, made=drawn_line(f" from {found.name}"), origin=origin))
+        tables = {"results": table_of(one), "holds": holds_table(one), "differences": differences(one)}
         texts = {
-            f"{kind}.{suffix}": WRITERS[form](table)
-            for kind, table in ((kind, OF_SCORES[kind](one)) for kind in ("results", "holds", "differences"))
-            for form, suffix in FILES.items()
+            f"{kind}.{suffix}": WRITERS[form](table) for kind, table in tables.items() for form, suffix in FILES.items()
         }
         for suffix in ("txt", "tex"):
             lines = sentences(one, latex=suffix == "tex")

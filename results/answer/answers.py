@@ -87,7 +87,7 @@ class Answer:
         found = self._by_names.get(frozenset((one, other)))
         return found.turned() if found is not None and found.a != one else found
 
-    @property
+    @cached_property
     def tested(self) -> int:
         """Number of pairs with a test."""
         return sum(pair.p is not None for pair in self.pairs)
@@ -131,7 +131,7 @@ class Answer:
     @property
     def decided(self) -> bool:
         """Whether every comparison that was asked for has an answer, as far as more searches can give one."""
-        return not self.interim and all(pair.better or pair.ahead or pair.size == "within" for pair in self.pairs)
+        return not self.interim and all(pair.verdict for pair in self.pairs)
 
     @cached_property
     def claims(self) -> set[tuple[str, str]]:

@@ -68,7 +68,9 @@ def _seen_finding(found: Answer, seen: tuple[float, float]) -> Finding:
     counts = {own.n for pair in tested for own in (pair.of_a, pair.of_b) if not own.planned.constant}
     most = max(counts)
     methods = counted(len({key for pair in found.pairs if pair.smallest for key in (pair.a, pair.b)}), "method")
-    given = f"{counted_span(counts, sample.word)}{f'{sample.each} of {methods}' if sample.each else ''}"
+    given = counted_span(counts, sample.word)
+    if not sample.paired:
+        given += f" of each of {methods}"
     if min(seen) >= question.largest:
         text, detail = f"{capitalized(given)} can show no difference.", []
     else:

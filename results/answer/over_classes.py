@@ -15,8 +15,6 @@ from results.records.records import ClassScores, RunRecord
 from results.spec.mlrc_constants import HEADLINE_METRICS
 
 RESAMPLES = 2000
-NAMED = 3
-"""Largest number of claims that are named. More are counted."""
 
 
 def class_half_widths(

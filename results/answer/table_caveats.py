@@ -149,7 +149,7 @@ def _unshared(found: Answer) -> Iterator[Finding]:
 def _together(found: Answer) -> Iterator[Finding]:
     """Say when runs of equal seeds move together: whether to pair them is decided before the scores are seen."""
     question = found.question
-    of_runs = found.sample.test == "pooled" and not found.sample.of_searches
+    of_runs = found.sample.test == "pooled" and found.sample.about == "settings"
     if not of_runs or question.shared.casefold() not in RUN or len(found.compared) < 2:
         return
     table = found.frame[(found.frame["metric"] == question.score) & (found.frame["embeddings"] == question.embeddings)]

@@ -172,6 +172,13 @@ class Pair:
         return {"a better": self.b, "b better": self.a}.get(self.direction)
 
     @property
+    def verdict(self) -> tuple[str, str] | None:
+        """Which method is better, or ahead, or that the two are equal; None if it cannot be told."""
+        if ahead := self.better or self.ahead:
+            return "better", ahead
+        return ("equal", "") if self.size == "within" else None
+
+    @property
     def interval(self) -> tuple[float, float] | None:
         """The ends of the difference's own 95 % interval."""
         if self.half_width is None:

@@ -22,12 +22,12 @@ from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.wording import counted
 
 MOST_PAIRS = 3
-"""Number of pairs that a headline's table has."""
+"""Number of pairs of the leading method that are shown first."""
 
 AS_ASKED = "as asked"
 
-_MOST_COUNTED = 200
-"""Of more verdicts nobody counts under which conditions they hold."""
+_MOST_COUNTED = 50
+"""Of more verdicts only the first ones are asked again."""
 
 _MOST_METHODS = 20
 """Of more methods, one decides little of a pooled variance."""
@@ -56,21 +56,28 @@ class Check:
     measure: str = ""
 
 
-def shown_first(found: Answer) -> list[Pair]:
-    """Return the first pairs of the best method, or of the one that others are compared with."""
+def first_pairs(found: Answer) -> list[Pair]:
+    """Return the first tested pairs of the leading method: the best, or the one that others are compared with."""
     if found.interim:
         return []
     tested = [pair for pair in found.shown_pairs if pair.untested is None]
-    leading = found.reference or found.best
-    return [pair for pair in tested if leading in (pair.a, pair.b)][:MOST_PAIRS]
+    return [pair for pair in tested if leader(found) in (pair.a, pair.b)][:MOST_PAIRS]
 
 
-def verdict_pairs(found: Answer) -> list[Pair]:
-    """Return the pairs of which one is better, or ahead, or that are equal; of very many, the first ones shown."""
-    if found.interim:
-        return []
-    pairs = [pair for pair in found.shown_pairs if pair.untested is None and _verdict(pair)]
-    return pairs if len(pairs) <= _MOST_COUNTED else [pair for pair in shown_first(found) if _verdict(pair)]
+def leader(found: Answer) -> str:
+    """Return the method that others are compared with, or the best one."""
+    return found.reference or found.best
+
+
+def pairs_with_verdict(found: Answer) -> list[Pair]:
+    """Return the pairs of which one is better, or ahead, or that are equal; none while searches are missing."""
+    return [] if found.interim else [pair for pair in found.shown_pairs if pair.untested is None and pair.verdict]
+
+
+def counted_pairs(found: Answer) -> list[Pair]:
+    """Return all pairs with a verdict; of many, those among the first pairs: each costs dozens of comparisons."""
+    pairs = pairs_with_verdict(found)
+    return pairs if len(pairs) <= _MOST_COUNTED else [pair for pair in first_pairs(found) if pair.verdict]
 
 
 class OtherConditions:
@@ -141,7 +148,7 @@ class OtherConditions:
 
     def _classes(self, pair: Pair) -> Iterator[Check]:
         """With an interval over classes and searches together: both vary."""
-        if pair.over_classes is None or pair.half_width is None or not _verdict(pair):
+        if pair.over_classes is None or pair.half_width is None or not pair.verdict:
             return
         width, bound = math.hypot(pair.over_classes, pair.half_width), self.found.question.bound or 0.0
         differs = bool(pair.better or pair.ahead)
@@ -154,7 +161,7 @@ class OtherConditions:
     def _without_one_value(self, pair: Pair) -> Iterator[Check]:
         """Without the value of the two whose absence weakens the verdict most."""
         question, values = self.found.question, self.found.values
-        if not _verdict(pair) or question.looks or question.sample.test in ("assumed", "welch"):
+        if not pair.verdict or question.looks or question.sample.test in ("assumed", "welch"):
             return
         without: list[tuple[str, Mapping[str, MethodValues]]] = []
         if question.sample.paired:
@@ -173,7 +180,7 @@ class OtherConditions:
     def _without_one_method(self, pair: Pair) -> Iterator[Check]:
         """Without the method whose absence weakens the verdict most: others are in a pooled variance."""
         question, compared = self.found.question, self.found.question.compared
-        if not _verdict(pair) or question.looks or not 2 < len(compared) <= _MOST_METHODS:
+        if not pair.verdict or question.looks or not 2 < len(compared) <= _MOST_METHODS:
             return
         others = [key for key in compared if key not in (pair.a, pair.b, self.found.reference)]
         pooled = question.sample.test in ("pooled", "paired")
@@ -188,7 +195,7 @@ class OtherConditions:
             for one in compare(question, values, only=(pair.a, pair.b)):
                 there = (one if one.a == pair.a else one.turned()).limited()
                 if there.untested is None:
-                    holds = _verdict(there) == _verdict(pair)
+                    holds = there.verdict == pair.verdict
                     check = Check(condition, self.found, there, holds, f"{name} decides most")
                     checks.append((holds, sign * there.difference / (there.half_width or 1.0), check))
         if checks:
@@ -211,7 +218,7 @@ class OtherConditions:
         there = answer.pair(pair.a, pair.b)
         if there is None or there.untested:
             return Check(condition, answer, None, None, there.untested or "" if there else "not compared there")
-        return Check(condition, answer, there, _verdict(there) == _verdict(pair))
+        return Check(condition, answer, there, there.verdict == pair.verdict)
 
     def _on(self, metric: str, embeddings: str) -> Answer:
         return answer_on(self.found, metric, embeddings, self.found.question.alpha)
@@ -254,11 +261,6 @@ class OtherConditions:
         else:
             pairs = compare(question, self.found.values)
         return replace(self.found, pairs=tuple(pair.limited() for pair in pairs))
-
-
-def _verdict(pair: Pair) -> str | None:
-    """Which method is better, or ahead, or that the two are equal; None if it cannot be told."""
-    return pair.better or pair.ahead or ("equal" if pair.size == "within" else None)
 
 
 def _behind(pair: Pair) -> list[MethodValues]:

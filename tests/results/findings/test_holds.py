@@ -19,7 +19,7 @@ from results.answer.compare import compare, record_of_searches
 from results.answer.deviations import nearest_search_deviation
 from results.answer.question import Question
 from results.findings.experiment import answer_of
-from results.findings.holds import AS_ASKED, OtherConditions, shown_first
+from results.findings.holds import AS_ASKED, OtherConditions, first_pairs
 from results.spec.range import Range
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.limits import unlimited
@@ -89,7 +89,7 @@ def test_nothing_is_said_of_open_pairs_and_before_all_searches_are_there():
     alike = in_points(a=(30, 31, 32), b=(29, 31.5, 32)).answer
     assert what_stands(alike) == ""
     assert holds_table(alike).rows, "what would be measured stands in the table all the same"
-    assert shown_first(in_points(a=CLEAR["a"], c=CLEAR["c"][:1]).answer) == []
+    assert first_pairs(in_points(a=CLEAR["a"], c=CLEAR["c"][:1]).answer) == []
     assert not holds_table(answer_of(MeasuredExperiment.kept("quickstart_one_search"))).rows
 
 
@@ -291,3 +291,26 @@ def test_the_table_has_a_row_for_each_condition_in_every_format():
     assert "over other test classes" in to_markdown(table)
     assert len(table.sheet.rows) == len(table.rows)
     assert len(holds_table(found, every=True).rows) > len(table.rows)
+
+
+def test_the_sheet_names_the_methods_in_the_order_of_its_differences():
+    found = answer_of(MeasuredExperiment.kept("pfml_glyphs"))
+    table = holds_table(found, every=True)
+    a, b, condition, difference, verdict = map(
+        table.sheet.header.index, ("a", "b", "condition", "difference", "verdict")
+    )
+    for row in table.sheet.rows:
+        if row[condition] == AS_ASKED:
+            pair = found.pair(row[a], row[b])
+            assert row[difference] == pair.difference >= 0
+            assert row[verdict] == found.verdict_words(pair)
+
+
+def test_of_very_many_verdicts_only_the_first_ones_are_asked_again():
+    values = {f"m{place:02}": [50.0 + place, 50.1 + place, 50.2 + place] for place in range(12)}
+    found = answer(in_rows(values))
+    assert len([pair for pair in found.pairs if pair.better]) > 50
+    assert what_stands(found).startswith("Only 3 of 66 verdicts were asked again, the first of m11. 3 verdicts: ")
+    again = [text for text in sentences(found) if " holds " in text]
+    assert len(again) == 3
+    assert all(text.startswith("m11 is better than ") for text in again)
