@@ -21,12 +21,13 @@ from reports.figures.score_figures import rank_plot
 from reports.figures.style import files_of
 from reports.tables.formats import to_markdown
 from reports.tables.result_table import table_of
-from reports.tables.table import PERCENT, POINTS, Cell, cell_text, measured_cell, with_notes
+from reports.tables.table import Cell, cell_text, measured_cell, with_notes
 from results.answer.answer_question import answer_on
 from results.answer.answers import Answer
 from results.answer.contrasts import ContrastAnswer, contrasts_of
 from results.atomic_files import write_atomically
 from results.findings.experiment import answer_of
+from results.numbers import PERCENT, POINTS
 from results.records.frame import EMBEDDING_KINDS
 from results.store.experiment_results import FOLDER, MeasuredExperiment
 from results.wording import place_words

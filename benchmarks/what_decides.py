@@ -12,10 +12,11 @@ import numpy.typing as npt
 from matplotlib.figure import Figure
 
 from reports.figures.style import BLUE, GREY, INK, new_figure, styled
-from reports.tables.table import Cell, Column, NumberFormat, Row, Table
+from reports.tables.table import Cell, Column, Row, Table
 from results.answer.answer_question import answer_frame, answer_on
 from results.answer.answers import Answer
 from results.findings.experiment import answer_of
+from results.numbers import NumberFormat
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import joined
 

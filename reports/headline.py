@@ -44,7 +44,7 @@ def headline(found: Answer) -> str:
     if found.shown_pairs and all(pair.size == "within" for pair in found.shown_pairs):
         methods = [found.titles[key] for key in found.order]
         every = "All " if len(methods) > NAMED else ""
-        margin = found.question.margin_in_words
+        margin = found.question.margin_words
         return f"{every}{few(methods)} are equal within {margin}{_given(found)}."
     if found.limited:
         means = _means(found) if len(found.limited) <= NAMED else f"The {found.best_words}: {_mean(found, found.best)}"
@@ -83,7 +83,7 @@ def _line(pair: Pair, found: Answer) -> str:
         ahead = pair if pair.ahead == pair.a else pair.turned()
         return f"{titles[ahead.a]} is {_points(ahead, found)} above {titles[ahead.b]} {pair.extent}"
     if pair.size == "within":
-        margin = found.question.margin_in_words
+        margin = found.question.margin_words
         return f"{titles[pair.a]} and {titles[pair.b]} are equal within {margin}"
     way = "above" if pair.difference >= 0 else "below"
     return f"{titles[pair.a]} is {_points(pair, found)} {way} {titles[pair.b]}: {open_words(found, pair)}"
@@ -156,9 +156,9 @@ def _without_agreement(found: Answer) -> list[str]:
 def _points(pair: Pair, found: Answer, *, score: bool = False) -> str:
     """The difference of a pair with its interval and its unit: `2.0 ± 0.9 points`, of a score in a headline."""
     name = found.question.score
-    of = f" of {HEADLINE_METRICS.get(name, name)}" if score and found.question.in_percent else ""
-    of = f" in {name}" if score and not found.question.in_percent else of
-    return f"{found.difference_words(pair, size=True)}{found.question.points}{of}"
+    # A difference in points is of the score; one without a unit is in it.
+    of = f" {'of' if found.scaling.gap_unit else 'in'} {HEADLINE_METRICS.get(name, name)}" if score else ""
+    return f"{found.difference_words(pair, size=True)}{found.scaling.gap_unit}{of}"
 
 
 def _given(found: Answer) -> str:
@@ -178,7 +178,7 @@ def _that_remain(found: Answer) -> str:
 
 
 def _mean(found: Answer, key: str) -> str:
-    return f"{found.titles[key]} {found.question.number(found.values[key].mean)}"
+    return f"{found.titles[key]} {found.scaling.score(found.values[key].mean)}"
 
 
 def _means(found: Answer) -> str:
@@ -189,11 +189,11 @@ def _means(found: Answer) -> str:
 
 
 def _would_show(found: Answer) -> str:
-    span, seen = f"{found.question.number(found.span)}{found.question.points}", seen_words(found, found.shown_pairs)
+    span, seen = found.scaling.gap_words(found.span), seen_words(found, found.shown_pairs)
     none_apart = f"No two are told apart: the means span {span}"
     if found.reference is not None:
         largest = max((abs(pair.difference) for pair in found.shown_pairs if pair.p is not None), default=0.0)
-        up_to = f"{found.question.number(largest)}{found.question.points}"
+        up_to = found.scaling.gap_words(largest)
         none_apart = f"None is told apart from {found.titles[found.reference]}: the differences are up to {up_to}"
     if found.sample.test == "ranks":
         if any(pair.untested == "fewer than 6 datasets" for pair in found.shown_pairs):

@@ -17,7 +17,7 @@ from results.answer.answers import Answer
 from results.answer.compare import plain_test
 from results.answer.values import MethodValues, Pair
 from results.findings.holds import OtherConditions, counted_pairs
-from results.wording import capitalized, counted, score_form, verb
+from results.wording import capitalized, counted, verb
 
 
 def sentences(found: Answer, *, latex: bool = False) -> list[str]:
@@ -74,24 +74,24 @@ def sentence(found: Answer, pair: Pair) -> str:
     if found.question.sign * pair.difference < 0:
         pair = pair.turned()
     a, b, question = found.titles[pair.a], found.titles[pair.b], found.question
-    unit = " %" if question.in_percent else ""
-    means = f"{_number(found, pair.of_a.mean)} against {_number(found, pair.of_b.mean)}{unit}"
+    scores, gaps = found.scaling.score_format(more=True), found.scaling.gap_format(more=True)
+    means = f"{_minus(scores.text(pair.of_a.mean))} against {_minus(scores.text(pair.of_b.mean))}{found.scaling.unit}"
     if pair.untested:
         return f"{a} and {b} are not compared in {question.score_name} ({means}): {pair.untested}."
-    size, score = f"{_number(found, abs(pair.difference))}{question.points}", question.score_name
+    size, score = found.scaling.gap_words(abs(pair.difference), more=True), question.score_name
     if pair.better:
         sentence = f"{a} is better than {b} in {score} by {size}"
     elif pair.ahead:
         sentence = f"{a} is {size} above {b} in {score} {pair.extent}, which is no verdict about the methods"
     elif pair.size == "within":
-        sentence = f"{a} and {b} are equal in {score} within {question.margin_in_words}: they differ by {size}"
+        sentence = f"{a} and {b} are equal in {score} within {question.margin_words}: they differ by {size}"
     else:
         sentence = f"{a} and {b} are not shown to differ in {score}: the difference is {size}"
     parts = [means]
     if ends := pair.interval:
         if pair.difference < 0:
             ends = -ends[1], -ends[0]
-        parts.append(f"95 % interval {_number(found, ends[0])} to {_number(found, ends[1])}")
+        parts.append(f"95 % interval {_minus(gaps.text(ends[0]))} to {_minus(gaps.text(ends[1]))}")
     plain = plain_test(question, pair) if question.experiment is None and found.sample.test != "ranks" else None
     parts += [_p_words(found, pair), _counts(found, pair), _test(found, pair)]
     parts += [f"{plain[0]} of this pair alone: {_p_text(plain[1])}"] if plain else []
@@ -100,8 +100,8 @@ def sentence(found: Answer, pair: Pair) -> str:
     return f"{sentence} ({'; '.join(parts)})."
 
 
-def _number(found: Answer, value: float) -> str:
-    return found.question.number(value, form=f"z{score_form(found.question.digits + 1)}").replace("-", "−")
+def _minus(number: str) -> str:
+    return number.replace("-", "−")
 
 
 def _p_words(found: Answer, pair: Pair) -> str:

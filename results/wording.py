@@ -1,6 +1,5 @@
 """Numbers and lists in sentences."""
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 
 
@@ -38,7 +37,7 @@ def every(count: int, thing: str) -> str:
 def counted_span(counts: Iterable[int], thing: str) -> str:
     """Write a range of numbers of things, such as `2 to 3 runs`, or `1 run`."""
     known = list(counts)
-    return f"{span(known, ',d', 1)} {things(max(known), thing)}"
+    return f"{span(known)} {things(max(known), thing)}"
 
 
 def capitalized(text: str) -> str:
@@ -70,44 +69,10 @@ def first_of(names: Sequence[str], most: int) -> list[str]:
     return [*names[:most], f"{len(names) - most} more"] if len(names) > most else [*names]
 
 
-def span(values: Iterable[float], form: str = ".1f", scale: int = 100) -> str:
-    """Write the range of fractions of 1 in percent, as `12.3 to 28.1`, or one number where both ends look alike."""
-    known = list(values)
-    return " to ".join(dict.fromkeys(format(scale * end, form) for end in (min(known), max(known))))
-
-
-Ends = tuple[float, float]
-"""The lowest and the highest number that a score, or a difference of scores, can be."""
-
-ENDLESS: Ends = (-math.inf, math.inf)
-
-
-def percent(value: float, half_width: float | None = None, form: str = ".1f", ends: Ends = ENDLESS) -> str:
-    """Write a fraction of 1 in percent, or a difference in points, with its interval (`interval_words`)."""
-    words = f"{100 * value:{form}}"
-    return words if half_width is None else f"{words} {interval_words(value, half_width, form, ends)}".rstrip()
-
-
-def interval_words(value: float, half_width: float, form: str = ".1f", ends: Ends = ENDLESS, scale: float = 100) -> str:
-    """Write the interval around a number: `± 0.9`, or its ends, `[0.0, 1.4]`, if it passes an end of the scale.
-
-    Nothing is written of an interval that holds the whole scale.
-    """
-    low, high = value - half_width, value + half_width
-    if low >= ends[0] and high <= ends[1]:
-        return f"± {scale * half_width:{form.lstrip('+z')}}"
-    if low <= ends[0] and high >= ends[1]:
-        return ""
-    return f"[{scale * max(low, ends[0]):{form}}, {scale * min(high, ends[1]):{form}}]"
-
-
-MOST_DIGITS = 5
-"""Scores that need more digits after the point are written with three significant ones."""
-
-
-def score_form(digits: int) -> str:
-    """Return the format of a score by its digits after the point."""
-    return f".{digits}f" if digits <= MOST_DIGITS else ".3g"
+def span(counts: Iterable[int]) -> str:
+    """Write a range of numbers, as `2 to 3`, or one number."""
+    known = list(counts)
+    return " to ".join(dict.fromkeys(f"{end:,d}" for end in (min(known), max(known))))
 
 
 def few(names: Sequence[str], things: str = "methods", most: int = 3) -> str:

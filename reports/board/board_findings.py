@@ -20,7 +20,7 @@ def of_failed(board: Board) -> Iterator[Finding]:
             units = counted(dataset.answer.values[key].count, "search")
             text = (
                 f"On {dataset.title}, {len(failed)} of {units} of {board.methods[key]} found no good setting "
-                f"({listed([dataset.answer.question.number(value) for value in failed])}) and is set aside."
+                f"({listed([dataset.answer.scaling.score(value) for value in failed])}) and is set aside."
             )
             yield Finding("warning", text, "comparison")
 

@@ -11,11 +11,12 @@ from reports.figures.score_figures import Places, rank_plot
 from reports.figures.style import files_of
 from reports.page.figures import PageFigure
 from reports.tables.formats import templates, to_html
-from reports.tables.table import Cell, Column, NumberFormat, Row, Table, format_of, measured_cell
+from reports.tables.table import Cell, Column, Row, Table, measured_cell
 from results.answer.across_datasets import FEWEST_FOR_A_MEAN, BoardVerdict, PairOverDatasets, side_of, surviving
 from results.answer.answers import Answer
 from results.answer.intervals import Interval
 from results.answer.values import Pair
+from results.numbers import NumberFormat
 from results.wording import capitalized, counted, few, joined, listed, place_words, some, verb
 
 ORDER: tuple[BoardVerdict, ...] = ("consistent", "hint: same on both", "depends on the dataset", "cannot tell")
@@ -42,7 +43,7 @@ def ranking_table(board: Board, *, with_headline: bool = True) -> Table:
         cells = []
         for dataset in board.datasets:
             own = dataset.answer.values[key]
-            cells += [measured_cell(Interval(own.mean, None, own.n), format_of(dataset.answer.question))]
+            cells += [measured_cell(Interval(own.mean, None, own.n), dataset.answer.scaling.score_format(more=True))]
             cells += [Cell(place_words(dataset.answer.rank_intervals.get(key, (1, count))))]
         worse = sum(loser == key for _, loser in on_all)
         better = sum(winner == key for winner, _ in on_all)
@@ -52,7 +53,7 @@ def ranking_table(board: Board, *, with_headline: bool = True) -> Table:
     over = (Column("mean rank"), Column("rank on all"))
     common = joined([f"{key} {board.conditions[key]}" for key in _NAMED_CONDITIONS if key in board.conditions])
     question = board.datasets[0].answer.question
-    unit = " in percent" if question.in_percent else ""
+    unit = " in percent" if question.scaling.unit else ""
     lower = ", lower is better" if question.lower_is_better else ""
     full = Table(
         title=f"{counted(count, 'method')} on {counted(len(board.datasets), 'dataset')}: {titles}",
@@ -113,15 +114,19 @@ def pairs_table(board: Board, compare: str = "all", *, decided: bool = False) ->
     means = [Column("mean"), Column("predicted")] if len(board.datasets) >= FEWEST_FOR_A_MEAN else []
     verdict = Column("verdict", numeric=False)
     shown = [one for one in pairs if not decided or one[0].verdict != "cannot tell"]
-    unit = " in percentage points" if board.datasets[0].answer.question.in_percent else ""
+    scaling = board.datasets[0].answer.scaling
     full = Table(
         title="Which differences hold on all datasets?",
-        caption=f"Differences of {board.score_name}{unit}, with 95 % intervals. "
+        caption=f"Differences of {board.score_name} {scaling.gaps_in}, with 95 % intervals. "
         f"{_OVER_ALL if means else _OVER_TWO} Intervals and verdicts are for one row alone. * survives Holm's "
         f"correction over the {counted(len(pairs), 'row')}.",
         columns=(*(Column(one.title) for one in board.datasets), *means, verdict),
         rows=tuple(
-            Row(f"{board.methods[pair.a]} − {board.methods[pair.b]}", _cells(board, pair), sign="*" if survives else "")
+            Row(
+                scaling.of_two(board.methods[pair.a], board.methods[pair.b]),
+                _cells(board, pair),
+                sign="*" if survives else "",
+            )
             for pair, survives in shown
         ),
         first="Methods",
@@ -181,7 +186,7 @@ def _cells(board: Board, pair: PairOverDatasets) -> list[Cell]:
         Cell(
             one.difference,
             one.half_width,
-            form=format_of(dataset.answer.question, signed=True),
+            form=dataset.answer.scaling.gap_format(more=True, signed=True),
             kind="measured",
             note=_note(dataset.answer, one),
         )
@@ -189,7 +194,7 @@ def _cells(board: Board, pair: PairOverDatasets) -> list[Cell]:
     ]
     if pair.mean is not None:
         widths = (pair.mean.half_width, pair.mean.prediction)
-        form = format_of(board.datasets[0].answer.question, signed=True)
+        form = board.datasets[0].answer.scaling.gap_format(more=True, signed=True)
         cells += [Cell(pair.mean.mean, width, form=form, kind="measured") for width in widths]
     elif len(board.datasets) >= FEWEST_FOR_A_MEAN:
         cells += [Cell(), Cell()]

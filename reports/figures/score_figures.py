@@ -24,8 +24,9 @@ from reports.figures.style import (
 )
 from results.answer.intervals import Interval
 from results.answer.sample import Sample
+from results.answer.scale import Scale
 from results.records.trials import Trial
-from results.wording import Ends, counted, verb
+from results.wording import counted, verb
 
 MethodRuns = tuple[Sequence[float], Interval]
 """Means of a method's searches where they are repeated, else scores of its runs, fractions of 1; and its interval."""
@@ -51,18 +52,17 @@ def interval_plot(
     methods: Mapping[str, MethodRuns],
     score: str,
     sample: Sample,
-    ends: Ends = (0.0, 1.0),
-    factor: int = 100,
+    scale: Scale,
 ) -> Figure:
     """Draw mean and 95 % interval of each method by its title, and its searches or runs as points.
 
     `sample` says what a point is. A method with one value is a point without interval. The axis does not always start
-    at 0; values are multiplied by `factor`, 100 for percent. Intervals end at the ends of the scale (`ends`).
+    at 0. Intervals end at the ends of the scale.
     """
     figure = new_figure(1.35 + 0.33 * len(methods), PAGE_WIDTH)
     axes = figure.add_subplot()
     for row, (values, interval) in enumerate(methods.values()):
-        _draw_row(axes, row, factor * np.asarray(values), interval, f"single {sample.value}", ends, factor)
+        _draw_row(axes, row, values, interval, f"single {sample.value}", scale)
     # A long name wraps, but not inside its number of runs.
     names = [fill(f"{name}  (n\u00a0=\u00a0{interval.n})", _LONG_NAME) for name, (_, interval) in methods.items()]
     axes.set_yticks(range(len(methods)), names)
@@ -77,13 +77,16 @@ def interval_plot(
     return figure
 
 
-def _draw_row(axes: Axes, row: int, shown: np.ndarray, interval: Interval, point: str, ends: Ends, factor: int) -> None:
-    if known := interval.within(ends):
-        low, high = factor * (interval.mean - known[0]), factor * (known[1] - interval.mean)
+def _draw_row(axes: Axes, row: int, values: Sequence[float], interval: Interval, point: str, scale: Scale) -> None:
+    shown = scale.score_format().shown
+    mean = shown(interval.mean)
+    if known := interval.within(scale.ends):
+        low, high = mean - shown(known[0]), shown(known[1]) - mean
         bar: Look = {"color": INK, "elinewidth": 1.6, "capsize": 4, "capthick": 1.6, "linestyle": ""}
-        axes.errorbar(factor * interval.mean, row, xerr=[[low], [high]], label="95 % interval", **bar)
-    axes.plot(shown, np.full(len(shown), row + 0.24), ".", color=GREY, markersize=5, alpha=0.8, label=point)
-    axes.plot(factor * interval.mean, row, "o", color=BLUE, markersize=6.5, label="mean")
+        axes.errorbar(mean, row, xerr=[[low], [high]], label="95 % interval", **bar)
+    points = [shown(value) for value in values]
+    axes.plot(points, np.full(len(points), row + 0.24), ".", color=GREY, markersize=5, alpha=0.8, label=point)
+    axes.plot(mean, row, "o", color=BLUE, markersize=6.5, label="mean")
 
 
 def caption_of_intervals(sample: Sample) -> str:

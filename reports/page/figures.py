@@ -86,7 +86,7 @@ def _intervals(material: Material) -> Iterator[PageFigure]:
     found = material.answer
     rows = {material.titles[key]: (found.values[key].single, found.intervals[key]) for key in material.order}
     score = ", ".join(filter(None, (material.score_name, material.scale)))
-    draw = partial(score_figures.interval_plot, rows, score, found.sample, found.question.ends, found.question.factor)
+    draw = partial(score_figures.interval_plot, rows, score, found.sample, found.scaling)
     return _figure(
         "intervals",
         f"{capitalized(material.score_name)} by method",

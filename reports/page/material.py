@@ -111,7 +111,7 @@ class Material:
     def scale(self) -> str:
         """What stands behind the name of the score: `%`, or `points`."""
         better = "lower is better" if self.answer.question.lower_is_better else ""
-        return ", ".join(filter(None, ["%" if self.answer.question.in_percent else "", better]))
+        return ", ".join(filter(None, [self.answer.scaling.unit.strip(), better]))
 
     @cached_property
     def order(self) -> list[str]:

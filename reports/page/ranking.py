@@ -9,7 +9,8 @@ from reports.tables.differences import open_words, size_words
 from results.answer.answers import Answer
 from results.answer.intervals import Interval
 from results.answer.values import Pair
-from results.wording import counted, interval_words, place_words, score_form, span
+from results.numbers import ENDLESS, Ends
+from results.wording import counted, place_words
 
 
 @dataclass(frozen=True)
@@ -43,11 +44,10 @@ def pair_mark(found: Answer, pair: Pair) -> PairMark:
     else:
         kind, sign, verdict = "open", "–" if pair.untested else "·", open_words(found, pair)
     if pair.size != "cannot tell":
-        verdict += f", {size_words(pair, found.question)}{found.question.points}"
-    form = f"+z{score_form(found.question.digits + 1)}"
-    difference = f"{found.difference_words(pair, form)}{found.question.points}"
-    words = f"{title} − {found.titles[pair.b]}\n{difference}\n{verdict}"
-    return PairMark(sign, kind, words, found.question.number(pair.difference, form=form))
+        verdict += f", {size_words(pair, found.question)}{found.scaling.gap_unit}"
+    difference = f"{found.difference_words(pair, more=True, signed=True)}{found.scaling.gap_unit}"
+    words = f"{found.of_two(pair)}\n{difference}\n{verdict}"
+    return PairMark(sign, kind, words, found.scaling.gap(pair.difference, more=True, signed=True))
 
 
 def matrix(found: Answer) -> list[tuple[str, list[PairMark | None]]]:
@@ -63,7 +63,7 @@ def matrix(found: Answer) -> list[tuple[str, list[PairMark | None]]]:
 
 def reading_of_marks(found: Answer) -> str:
     """Say what the signs mean."""
-    margin = found.question.margin_in_words
+    margin = found.question.margin_words
     sizes = f"filled: by more than {margin}; = equal within {margin}; " if found.question.bound is not None else ""
     better, worse = "△▽" if found.question.bound is None else "▲▼"
     untested = "; – not tested" if any(pair.untested for pair in found.pairs) else ""
@@ -145,16 +145,14 @@ def ranking(material: Material) -> Ranking | None:
     if not intervals:
         return None
     values = [value for key in intervals for value in found.values[key].units]
-    axis = _axis(list(intervals.values()), values, in_percent=found.question.in_percent)
-    ranks, missing, asked, ends = found.final_ranks, found.missing, found.reference, found.question.ends
-    form = score_form(found.question.digits + 1)
+    axis = _axis(list(intervals.values()), values, found.scaling.ends)
+    ranks, missing, asked = found.final_ranks, found.missing, found.reference
+    form = found.scaling.score_format(more=True)
     rows = [
         RankedRow(
             title=material.titles[key],
-            mean=found.question.number(intervals[key].mean, form=form),
-            spread=""
-            if (half := intervals[key].half_width) is None
-            else interval_words(intervals[key].mean, half, form, ends, found.question.factor),
+            mean=form.text(intervals[key].mean),
+            spread="" if (half := intervals[key].half_width) is None else form.interval(intervals[key].mean, half),
             count=missing[key].rpartition(" ")[0] if key in missing else _count(material, key),
             drawn=_drawn(intervals[key], found.values[key].single, axis)
             if math.isfinite(intervals[key].mean)
@@ -170,7 +168,7 @@ def ranking(material: Material) -> Ranking | None:
     ]
     rows += [RankedRow(title) for key, title in material.titles.items() if key not in intervals]
     against = found.titles[asked] if asked and found.pairs else ""
-    of_axis = found.question.number(axis[0]), found.question.number(axis[1])
+    of_axis = found.scaling.score(axis[0]), found.scaling.score(axis[1])
     is_cut = any(row.drawn.cut_low or row.drawn.cut_high for row in rows if row.drawn)
     return Ranking(tuple(rows), of_axis, is_cut, bool(ranks), against)
 
@@ -185,18 +183,18 @@ def _count(material: Material, key: str) -> str:
     return counted(own.runs, "run")
 
 
-def _axis(intervals: Sequence[Interval], values: Sequence[float], *, in_percent: bool) -> tuple[float, float]:
+def _axis(intervals: Sequence[Interval], values: Sequence[float], ends: Ends) -> tuple[float, float]:
     """The ends of the axis. It holds all values, and intervals up to one range of the values beyond them."""
-    ends = [_ends(interval) for interval in intervals if math.isfinite(interval.mean)]
+    drawn = [_ends(interval) for interval in intervals if math.isfinite(interval.mean)]
     values = [value for value in (*values, *(interval.mean for interval in intervals)) if math.isfinite(value)]
     if not values:
         return (0.0, 1.0)
     low, high = min(values), max(values)
-    room = (high - low) or 0.01 * (1.0 if in_percent else abs(high) or 1.0)
-    left = max(min(low, *(first for first, _ in ends)), low - room)
-    right = min(max(high, *(last for _, last in ends)), high + room)
-    if in_percent and low >= 0 and high <= 1:
-        left, right = max(left, 0.0), min(right, 1.0)
+    room = (high - low) or 0.01 * (abs(high) or 1.0 if ends == ENDLESS else ends[1] - ends[0])
+    left = max(min(low, *(first for first, _ in drawn)), low - room)
+    right = min(max(high, *(last for _, last in drawn)), high + room)
+    if low >= ends[0] and high <= ends[1]:
+        left, right = max(left, ends[0]), min(right, ends[1])
     return (left, right) if right > left else (left - room, right + room)
 
 
@@ -216,16 +214,16 @@ def _drawn(interval: Interval, values: Sequence[float], axis: tuple[float, float
 
 def _detail(found: Answer, key: str) -> str:
     """Three lines on a mean: the method, its single values by run or by search, and the ends of its interval."""
-    own, interval, form = found.values[key], found.intervals[key], score_form(found.question.digits + 1)
+    own, interval, form = found.values[key], found.intervals[key], found.scaling.score_format(more=True)
 
     def written(values: Sequence[float]) -> str:
-        return ", ".join(found.question.number(value, form=form) for value in values)
+        return ", ".join(map(form.text, values))
 
     single = "a mean of runs" if own.summary else f"{found.sample.values}: {written(own.units)}"
     if own.failed:
         single += f"; set aside: {written(own.failed)}"
-    words, over, question = "no interval", counted(own.n, found.sample.value), found.question
-    if shown := interval.within(question.ends):
-        words = f"95 % interval: {span(shown, form, question.factor)}"
-        words = "the 95 % interval holds all scores" if shown == question.ends else words
+    words, over = "no interval", counted(own.n, found.sample.value)
+    if shown := interval.within(found.scaling.ends):
+        words = f"95 % interval: {form.range(shown)}"
+        words = "the 95 % interval holds all scores" if shown == found.scaling.ends else words
     return f"{found.titles[key]}\n{single}\n{words}, over {over}"

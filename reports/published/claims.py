@@ -17,11 +17,12 @@ from typing import Literal, get_args
 
 from reports.published.eligibility import StoredExperiment, concerns, objections
 from reports.tables.differences import P_VALUE, shown_cell, size_words
-from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Table
+from reports.tables.table import Cell, Column, Row, Table
 from results.answer.answer_question import answer_on
 from results.answer.answers import Answer
 from results.answer.deviations import setting_phrase
 from results.answer.values import Pair
+from results.numbers import POINTS, NumberFormat
 from results.published.claims import Claim, claimed_cells, quoted_values
 from results.published.print_alone import PrintAnswer, PrintVerdict, print_answer
 from results.published.tables import published_table

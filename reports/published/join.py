@@ -11,11 +11,12 @@ import numpy as np
 
 from reports.published.eligibility import StoredExperiment, concerns, objections_to_runs
 from reports.tables.result_table import metric_title as result_title
-from reports.tables.table import Cell, Column, NumberFormat, Row, Sheet, Table, Value
+from reports.tables.table import Cell, Column, Row, Sheet, Table, Value
 from results.answer.answer_question import intervals_on, runs_on
 from results.answer.intervals import Interval, PublishedVerdict, published_verdict, student_t_interval
 from results.findings.origin import origin_findings
 from results.findings.search import carried_choice
+from results.numbers import NumberFormat
 from results.published.tables import PublishedCell, PublishedColumn, PublishedRow, PublishedTable
 from results.wording import counted, verb
 

@@ -7,14 +7,15 @@ Two things stand apart: which method is better, and whether the difference is be
 
 from collections.abc import Mapping, Sequence
 
-from reports.tables.table import Cell, Column, NumberFormat, Row, Sheet, Table, Value, format_of
+from reports.tables.table import Cell, Column, Row, Sheet, Table, Value
 from reports.tables.tests_in_words import adjustment_words, variance_words
 from results.answer.answers import Answer
 from results.answer.compare import find_pair, plain_test
 from results.answer.pair_tests import power_words
 from results.answer.question import Question
 from results.answer.values import Pair
-from results.wording import counted, counted_span, joined, listed, score_form
+from results.numbers import NumberFormat
+from results.wording import counted, counted_span, joined, listed
 
 _OF_TEST = (
     *("degrees", "p", "p_better", "p_beyond", "p_equal", "smallest", "break_even", "direction", "size", "untested"),
@@ -31,7 +32,7 @@ P_VALUE = NumberFormat(digits=3, smallest=0.001)
 
 def differences(found: Answer) -> Table:
     """Build the table that compares pairs of methods on the asked score."""
-    titles, title = found.titles, f"{found.question.title}: is the difference real?"
+    title = f"{found.question.title}: is the difference real?"
     if not found.shown_pairs and not found.gains:
         return Table(title, "Fewer than two methods are compared.", (), (), Sheet(_header(found), ()), first="Methods")
     shown = [one for one in found.findings if one.where in ("comparison", "origin") and one.level != "note"]
@@ -45,7 +46,7 @@ def differences(found: Answer) -> Table:
         caption=f"{'Interim. ' if found.interim else ''}Differences of {found.question.score_name}, the primary score, "
         f"{_in_unit(found.question)}: {' and '.join(asked)}, over {found.sample.over}.",
         columns=columns,
-        rows=tuple(Row(f"{titles[pair.a]} − {titles[pair.b]}", _cells(found, pair, own, names)) for pair, own in pairs),
+        rows=tuple(Row(found.of_two(pair), _cells(found, pair, own, names)) for pair, own in pairs),
         own_sheet=Sheet(_header(found), tuple(_values(found, pair, own, plain=plain) for pair, own in pairs)),
         first="Methods",
         in_latex=("difference", "verdict"),
@@ -64,7 +65,7 @@ def _has_plain(found: Answer) -> bool:
 
 
 def _in_unit(question: Question) -> str:
-    unit = "in percentage points" if question.in_percent else "in its own unit"
+    unit = question.scaling.gaps_in
     return f"{unit}, lower is better" if question.lower_is_better else unit
 
 
@@ -100,7 +101,8 @@ def size_words(pair: Pair, question: Question) -> str:
     """Write the size of a difference against the margin: `beyond 0.5`, `within 0.5`, `cannot tell`, or nothing."""
     if pair.untested or pair.ahead or pair.p_equal is None:
         return ""
-    return pair.size if pair.size == "cannot tell" else f"{pair.size} {question.margin_words}"
+    margin = "" if question.bound is None else question.scaling.short_gap(question.bound, unit=False)
+    return pair.size if pair.size == "cannot tell" else f"{pair.size} {margin}"
 
 
 def open_words(found: Answer, pair: Pair) -> str:
@@ -119,13 +121,12 @@ def open_words(found: Answer, pair: Pair) -> str:
 
 def seen_words(found: Answer, pairs: Sequence[Pair]) -> str:
     """Say which difference would have shown where none did: the range over pairs."""
-    seen, question = found.would_have_shown(pairs), found.question
+    seen, scaling = found.would_have_shown(pairs), found.scaling
     if seen is None:
         return "" if any(pair.p is not None for pair in pairs) else "nothing was tested"
-    if min(seen) < question.largest:
-        some = ", in some pairs none" if max(seen) >= question.largest else ""
-        size = f"{question.numbers(seen if not some else seen[:1])}{question.points}"
-        return f"a difference of {size} would have shown{some}"
+    if min(seen) < scaling.largest:
+        some = ", in some pairs none" if max(seen) >= scaling.largest else ""
+        return f"a difference of {scaling.gap_words(*(seen if not some else seen[:1]))} would have shown{some}"
     sides = [side for pair in pairs for side in (pair.of_a, pair.of_b) if not side.planned.constant]
     counts = counted_span((side.n for side in sides), found.sample.word)
     return f"no difference could have shown with {counts}{found.sample.each}"
@@ -133,8 +134,8 @@ def seen_words(found: Answer, pairs: Sequence[Pair]) -> str:
 
 def shown_cell(smallest: float | None, question: Question) -> Cell:
     """Return a cell with the smallest difference that would have shown; `none` if no two scores differ so much."""
-    beyond = smallest is not None and smallest >= question.largest
-    return Cell(smallest, form=format_of(question), written="none" if beyond else "")
+    beyond = smallest is not None and smallest >= question.scaling.largest
+    return Cell(smallest, form=question.scaling.gap_format(more=True), written="none" if beyond else "")
 
 
 _OVER_CLASSES = "± over classes: half its 95 % interval if other test classes were drawn."
@@ -162,7 +163,7 @@ def limited_words(found: Answer) -> list[str]:
 
 def _reading(found: Answer) -> list[str]:
     question = found.question
-    sentences, margin = [], question.margin_in_words
+    sentences, margin = [], question.margin_words
     if assumed := question.assumed_words:
         sentences.append(f"The deviation between searches is assumed to be {assumed}.")
     if found.tested or found.gains:
@@ -233,8 +234,8 @@ def _cells(found: Answer, pair: Pair, settings: Pair | None, columns: frozenset[
         verdict += f"; {found.with_failed_words(pair)}"
     count = Cell(units_a, written="" if units_a == units_b else f"{units_a}, {units_b}")
     question = found.question
-    signed, distance = format_of(question, signed=True), format_of(question)
-    written = found.difference_words(pair, f"+z{score_form(question.digits + 1)}") if pair.ends else ""
+    signed, distance = found.scaling.gap_format(more=True, signed=True), found.scaling.gap_format(more=True)
+    written = found.difference_words(pair, more=True, signed=True) if pair.ends else ""
     cells = [Cell(pair.difference, pair.half_width, form=signed, kind="measured", written=written)]
     cells += [Cell(pair.over_classes, form=distance)] if "± over classes" in columns else []
     cells += [Cell(verdict)]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from reports.tables.differences import limited_words
-from reports.tables.table import Cell, Column, Row, Sheet, Table, Value, format_of
+from reports.tables.table import Cell, Column, Row, Sheet, Table, Value
 from results.answer.answers import Answer
 from results.answer.values import Pair
 from results.findings.holds import (
@@ -15,7 +15,7 @@ from results.findings.holds import (
     leader,
     pairs_with_verdict,
 )
-from results.wording import capitalized, counted, listed, score_form, verb
+from results.wording import capitalized, counted, listed, verb
 
 _HEADER = ("a", "b", "condition", "difference", "low", "high", "verdict", "holds", "note", "measure")
 _HOLDS = {True: "yes", False: "no", None: "not measured"}
@@ -26,8 +26,8 @@ def holds_table(found: Answer, *, every: bool = False) -> Table:
     conditions, rows, values = OtherConditions(found), list[Row](), list[tuple[Value, ...]]()
     pairs = found.shown_pairs if every else first_pairs(found)
     for checks in filter(None, map(conditions.of, pairs)):
-        pair, titles = checks[0].pair or pairs[0], found.titles
-        rows.append(Row(f"{titles[pair.a]} − {titles[pair.b]}", _cells(checks[0])))
+        pair = checks[0].pair or pairs[0]
+        rows.append(Row(found.of_two(pair), _cells(checks[0])))
         rows += [Row(check.condition, _cells(check), below=True) for check in checks[1:]]
         values += [_values(pair, check) for check in checks]
     some = not every and 0 < len(pairs) < len(pairs_with_verdict(found))
@@ -109,12 +109,12 @@ def _unknown(condition: str, check: Check) -> str:
 
 
 def _cells(check: Check) -> list[Cell]:
-    there, question = check.pair, check.answer.question
+    there = check.pair
     decides = " ".join(filter(None, (check.note, f"({check.measure})" if check.measure else "")))
     if there is None:
         return [Cell(), Cell(), Cell(_HOLDS[check.holds]), Cell(decides)]
-    form = format_of(question, signed=True)
-    written = check.answer.difference_words(there, f"+z{score_form(question.digits + 1)}") if there.ends else ""
+    form = check.answer.scaling.gap_format(more=True, signed=True)
+    written = check.answer.difference_words(there, more=True, signed=True) if there.ends else ""
     as_asked = check.condition == AS_ASKED
     ahead = f"{check.answer.titles[there.ahead]} ahead" if there.ahead else ""
     return [

@@ -5,13 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from reports.tables.table import PERCENT, Cell, Column, NumberFormat, Row, Sheet, Table, Value, measured_cell, short
+from reports.tables.table import Cell, Column, Row, Sheet, Table, Value, measured_cell, short
 from results.answer.intervals import student_t_interval
 from results.findings.experiment import ExperimentAnswer
 from results.findings.origin import origin_findings
 from results.findings.peeking import peeking
 from results.findings.rows import of_costs, of_peeking
 from results.findings.search import validation_scores
+from results.numbers import PERCENT, NumberFormat
 from results.records.records import RunRecord
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.store.experiment_results import MeasuredExperiment

@@ -5,16 +5,13 @@ from typing import NamedTuple
 
 from reports.tables.differences import asked_pairs
 from reports.tables.table import (
-    PERCENT,
     Cell,
     Column,
-    NumberFormat,
     Row,
     Sheet,
     Table,
     Value,
     cell_text,
-    format_of,
     half_width_text,
     measured_cell,
 )
@@ -25,12 +22,13 @@ from results.answer.question import Question
 from results.answer.values import MethodValues
 from results.findings.experiment import ExperimentAnswer, readings_of
 from results.findings.rows import of_events, of_left_out
+from results.numbers import PERCENT, NumberFormat
 from results.records.frame import EMBEDDING_KINDS, EmbeddingKind
 from results.records.records import RunRecord
 from results.spec.component import SourceName
 from results.spec.mlrc_constants import HEADLINE_METRICS, is_in_percent
 from results.store.experiment_results import MeasuredExperiment
-from results.wording import counted, counted_span, joined, place_words, score_form, span
+from results.wording import counted, counted_span, joined, place_words
 
 ResultColumn = tuple[EmbeddingKind, str]
 """Kind of embeddings, and metric."""
@@ -164,7 +162,7 @@ def _scores(found: Answer, further: Sequence[str] | None, titles: Mapping[str, s
         group = f"further, {kind}" if metric in titles else kind.replace("_", " ")
         form = PERCENT if metric not in titles or is_in_percent(metric) else _AS_COMPUTED
         if (kind, metric) == (found.question.embeddings, found.question.score):
-            form = format_of(found.question)
+            form = found.scaling.score_format(more=True)
         in_sheet = title if SourceName.parse(metric) else metric
         columns.append(_Scores(kind, metric, in_sheet, Column(title, group), intervals[metric, kind], form))
     return columns
@@ -214,7 +212,7 @@ def _notes(found: Answer) -> dict[str, str]:
     for key in found.titles:
         rank = [f"rank {place_words(ranks[key])}"] if key in ranks else []
         mean = [f"mean rank {mean_ranks[key]:.1f}"] if key in mean_ranks else []
-        ranges = [f"readings {span(rows.values())}" for rows in readings if key in rows]
+        ranges = [f"readings {found.scaling.scores(rows.values())}" for rows in readings if key in rows]
         notes[key] = ", ".join([*rank, *mean, *ranges])
     return notes
 
@@ -263,7 +261,7 @@ def _caption(found: Answer, measured: MeasuredExperiment | None, rows: Sequence[
         first = measured.records[0]
         tested = measured.plan.tested(first.test_images)
         of_data = f"Dataset {first.dataset}: {tested} of {counted(first.test_classes, 'test class')}. "
-    numbers = "Percentages" if found.question.in_percent else "Scores"
+    numbers = found.scaling.numbers
     if found.question.lower_is_better:
         numbers += ", lower is better"
     interval = " ± half width of the 95 % interval"
@@ -326,10 +324,10 @@ def _single_searches(found: Answer) -> Iterator[str]:
     """The means of every method's complete searches in the asked score, if searches are repeated."""
     if not found.sample.of_searches or sum(len(own) for own in found.runs.values()) > _MOST_SEARCHES:
         return
-    form = score_form(found.question.digits + 1)
+    text = found.scaling.score_format(more=True).text
     means = [
-        f"{found.titles[key]} {', '.join(found.question.number(unit, form=form) for unit in found.values[key].units)}"
-        + "".join(f", set aside {found.question.number(unit, form=form)}" for unit in found.values[key].failed)
+        f"{found.titles[key]} {', '.join(map(text, found.values[key].units))}"
+        + "".join(f", set aside {text(unit)}" for unit in found.values[key].failed)
         for key in found.compared
         if found.values[key].planned.searched
     ]

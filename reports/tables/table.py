@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from results.answer.intervals import Interval
-from results.answer.question import Question
-from results.wording import ENDLESS, MOST_DIGITS, Ends, counted, interval_words
+from results.numbers import AS_IT_IS, NumberFormat
+from results.wording import counted
 
 CellKind = Literal["", "measured", "published", "verdict"]
 """Kind of a cell's value.
@@ -18,44 +18,6 @@ measured: from our runs. published: from a paper. verdict: the place of our pred
 """
 
 Value = str | float | int | None
-
-
-@dataclass(frozen=True)
-class NumberFormat:
-    """Format of a number.
-
-    Attributes:
-        digits: Number of digits after the decimal point, or of significant digits if `significant`.
-        scale: The number is multiplied by this before it is shown; 100 shows fractions of 1 in percent.
-        signed: Whether positive numbers have a plus sign. Half widths never have a sign, and zeros never a minus.
-        smallest: Numbers below this are shown as "< smallest"; 0 turns this off.
-        ends: The lowest and the highest number that can be. An interval is shown up to them.
-    """
-
-    digits: int = 0
-    scale: float = 1.0
-    thousands: bool = False
-    signed: bool = False
-    significant: bool = False
-    smallest: float = 0.0
-    ends: Ends = ENDLESS
-
-    def spec(self, sign: str = "") -> str:
-        """Write it in Python's format language."""
-        return f"{sign}z{',' if self.thousands else ''}.{self.digits}{'g' if self.significant else 'f'}"
-
-
-PERCENT = NumberFormat(digits=2, scale=100, ends=(0.0, 1.0))
-"""Shows fractions of 1 as percentages with two digits after the point."""
-POINTS = NumberFormat(digits=2, scale=100, signed=True, ends=(-1.0, 1.0))
-"""Shows differences of fractions of 1 in percentage points, with a sign and two digits after the point."""
-
-
-def format_of(question: Question, *, signed: bool = False) -> NumberFormat:
-    """Return the format of a question's scores or differences in tables: one digit more than in sentences."""
-    digits, many = question.digits + 1, question.digits >= MOST_DIGITS
-    ends = question.ends_of_differences if signed else question.ends
-    return NumberFormat(3 if many else digits, question.factor, signed=signed, significant=many, ends=ends)
 
 
 @dataclass(frozen=True)
@@ -75,7 +37,7 @@ class Cell:
     half_width: float | None = None
     leads: bool = False
     note: str = ""
-    form: NumberFormat = NumberFormat()
+    form: NumberFormat = AS_IT_IS
     kind: CellKind = ""
     written: str = ""
 
@@ -232,7 +194,7 @@ _PARTS = {False: ("",), True: ("", " ±")}
 
 def _plain(cell: Cell, value: str | float | int | None) -> Value:
     """A value in the unit that is shown, with 12 digits."""
-    return short(cell.form.scale * value) if isinstance(value, float) else value
+    return short(cell.form.shown(value)) if isinstance(value, float) else value
 
 
 def short(value: Value) -> Value:
@@ -294,19 +256,11 @@ def value_text(cell: Cell) -> str:
         return cell.written
     if isinstance(cell.value, str):
         return cell.value
-    if cell.form.smallest and cell.value < cell.form.smallest:
-        return f"< {cell.form.smallest:.{cell.form.digits}f}"
-    return _digits(cell.value, cell.form, sign="+" if cell.form.signed else "")
+    return cell.form.text(cell.value)
 
 
 def half_width_text(cell: Cell) -> str:
     """Return the interval that is shown after the value, if any."""
     if cell.half_width is None or not isinstance(cell.value, float | int):
         return ""
-    return interval_words(cell.value, cell.half_width, cell.form.spec(), cell.form.ends, cell.form.scale)
-
-
-def _digits(value: float, form: NumberFormat, sign: str = "") -> str:
-    if isinstance(value, int) and form.digits == 0 and form.scale == 1:
-        return f"{value:{sign}{',' if form.thousands else ''}d}"
-    return f"{form.scale * value:{form.spec(sign)}}"
+    return cell.form.interval(cell.value, cell.half_width)

@@ -72,7 +72,7 @@ def _record(
     found: Answer, key: str, details: Mapping[str, Any], dataset: str, source: str, stamp: str
 ) -> dict[str, Any]:
     question, name = found.question, found.question.score_name
-    low, high = (0.0, 1.0) if question.in_percent else (-sys.float_info.max, sys.float_info.max)
+    low, high = np.clip(found.scaling.ends, -sys.float_info.max, sys.float_info.max).tolist()
     own = isinstance(found, ExperimentAnswer)
     return {
         "schema_version": SCHEMA,
@@ -104,7 +104,7 @@ def _record(
 
 
 def _description(question: Question) -> str:
-    return f"{question.score_name}, as a fraction of 1" if question.in_percent else f"{question.score_name}, unbounded"
+    return f"{question.score_name}, {question.scaling.in_files}"
 
 
 def is_evaleval(record: object) -> bool:

@@ -33,6 +33,7 @@ from results.answer.answer_question import answer_frame, intervals_on
 from results.answer.answers import Answer
 from results.answer.over_classes import score_over_classes
 from results.answer.question import question_of
+from results.numbers import ONE_DIGIT
 from results.records.artifacts import contents_path, read_contents, weights_path
 from results.records.frame import EmbeddingKind
 from results.records.records import FoldResult, RunRecord
@@ -41,7 +42,7 @@ from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.training_spec import FoldSpec, sources_of_training
 from results.store.experiment_results import MeasuredExperiment
 from results.store.store import Store
-from results.wording import counted, every, percent
+from results.wording import counted, every
 
 _MODELS = {"separated": "single models", "concatenated": "joined models"}
 
@@ -79,7 +80,8 @@ def export_model(
     }
     if others:
         description["test"] = run.record.concatenated.model_dump()
-        own = ", ".join(f"{title} {percent(description['test'][name])} %" for name, title in HEADLINE_METRICS.items())
+        test = description["test"]
+        own = ", ".join(f"{title} {ONE_DIGIT.text(test[name])} %" for name, title in HEADLINE_METRICS.items())
         description["note"] = (
             f"The ensemble of {counted(len(specs), 'model')} of {run.called}, one per fold: it concatenates their "
             f"normalised embeddings. Its own test scores: {own}. The table has the mean of all runs."
@@ -117,14 +119,16 @@ def _said(found: Answer, runs: Sequence[RunRecord], kind: EmbeddingKind, pretrai
     method = runs[0].method
     metrics, values = dict.fromkeys((found.question.score, *HEADLINE_METRICS)), found.values[method]
     unit = counted(len(values.units), "search") if values.planned.by_search else counted(values.runs, "run")
-    scores = []
+    scores, scaling = [], found.scaling
     for (metric, _), intervals in intervals_on(found, [(metric, kind) for metric in metrics]).items():
         if one := intervals.get(method):
             of_classes = score_over_classes(runs, kind, metric)
-            widths = [f"± {percent(of_classes[0])} over {counted(of_classes[1], 'test class')}"] if of_classes else []
-            widths += [] if one.half_width is None else [f"± {percent(one.half_width)} over {unit}"]
+            widths = (
+                [f"± {scaling.gap(of_classes[0])} over {counted(of_classes[1], 'test class')}"] if of_classes else []
+            )
+            widths += [] if one.half_width is None else [f"± {scaling.gap(one.half_width)} over {unit}"]
             spread = f" ({', '.join(widths)})" if widths else ""
-            scores.append(f"{HEADLINE_METRICS.get(metric, metric)} {percent(one.mean)} %{spread}")
+            scores.append(f"{HEADLINE_METRICS.get(metric, metric)} {scaling.score(one.mean)}{scaling.unit}{spread}")
     yield (
         f"Expect of it on new classes like those of the test: {', '.join(scores)}. That is the mean of {unit} of this "
         f"method, {_MODELS[kind]} trained on a part of the classes and tested on others. Among more "
@@ -134,11 +138,11 @@ def _said(found: Answer, runs: Sequence[RunRecord], kind: EmbeddingKind, pretrai
         yield "No method without training was compared: add `untrained` to see whether training helps at all."
     untrained = [key for key, one in found.question.methods.items() if not one.trained and key != method]
     for key, pair in ((key, pair) for key in untrained if (pair := found.pair(method, key))):
-        title, size = found.titles[key], percent(abs(pair.difference), pair.half_width)
+        title, size = found.titles[key], found.difference_words(pair, size=True)
         if pair.worse == method:
             yield f"Warning: {title}, which trains nothing, is better by {size} ({found.question.score_name})."
         elif pair.better != method and pair.ahead != method:
-            difference = percent(pair.difference, pair.half_width, form="+.1f")
+            difference = scaling.gap(pair.difference, pair.half_width, signed=True)
             yield f"Warning: it is not shown to be better than {title}, which trains nothing ({difference})."
 
 

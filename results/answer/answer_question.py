@@ -13,6 +13,7 @@ from results.answer.intervals import Interval
 from results.answer.pair_tests import family
 from results.answer.question import Planned, Question
 from results.answer.sample import Unit, sample_of
+from results.answer.scale import Scale
 from results.answer.table_caveats import ScoresAnswer
 from results.answer.typical import intervals_of, method_values
 from results.answer.values import Runs
@@ -209,16 +210,16 @@ def _of_found(question: Question, runs: Runs) -> Question:
     units = 1 if sample.test == "assumed" else min((one for one in counts if one > 1), default=1)
     values = [value for own in runs.values() for of_search in own.values() for value in of_search]
     step = question.step or (0.0 if sample.test == "welch" else rounding_step(values))
-    digits = max(question.digits, _digits(runs, question)) if question.in_percent else _digits(runs, question)
+    digits = max(question.scaling.least_digits, _digits(runs, question.scaling))
     return replace(question, unit=unit, methods=methods, units=units, step=step, digits=digits)
 
 
-def _digits(runs: Runs, question: Question) -> int:
+def _digits(runs: Runs, scaling: Scale) -> int:
     """Digits after the point that scores need: their deviation, or the usual gap between means, has one that counts.
 
     A large score has none.
     """
-    groups = [np.array([value for own in of.values() for value in own]) * question.factor for of in runs.values()]
+    groups = [np.array([value for own in of.values() for value in own]) * scaling.factor for of in runs.values()]
     spreads = [float(np.std(own, ddof=1)) for own in groups if len(own) > 1]
     means = np.unique([float(own.mean()) for own in groups if len(own)])
     spread = float(np.median([one for one in spreads if one > 0] or [0.0]))

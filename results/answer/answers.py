@@ -14,9 +14,10 @@ import pandas as pd
 from results.answer.intervals import Interval
 from results.answer.question import Question
 from results.answer.sample import Sample
+from results.answer.scale import Scale
 from results.answer.values import Finding, MethodValues, Pair, Runs
 from results.spec.plan import LeftOut
-from results.wording import ENDLESS, Ends, counted, first_of, place_words, score_form
+from results.wording import counted, first_of, place_words
 
 _MOST_ROWS = 30
 """Of more methods or pairs a notebook shows the first and the last ones."""
@@ -169,7 +170,7 @@ class Answer:
 
     def would_have_shown(self, pairs: Iterable[Pair]) -> tuple[float, float] | None:
         """Return the smallest and the largest of the differences that pairs would have shown; None without a test."""
-        seen = [min(pair.smallest, self.question.largest) for pair in pairs if pair.smallest is not None]
+        seen = [min(pair.smallest, self.scaling.largest) for pair in pairs if pair.smallest is not None]
         return (min(seen), max(seen)) if seen else None
 
     @property
@@ -195,6 +196,11 @@ class Answer:
         return self.question.sample
 
     @property
+    def scaling(self) -> Scale:
+        """How scores and differences are compared and written."""
+        return self.question.scaling
+
+    @property
     def limited(self) -> list[Pair]:
         """The pairs of which one is better only as far as something that held up the other goes."""
         return [pair for pair in self.shown_pairs if pair.ahead]
@@ -205,8 +211,7 @@ class Answer:
 
     def with_failed_words(self, pair: Pair) -> str:
         """Write the difference that counts failures too, such as `with failed runs -26.1`."""
-        form = f"+{score_form(self.question.digits)}"
-        return f"with failed {self.sample.words} {self.question.number(pair.difference_of_all, form=form)}"
+        return f"with failed {self.sample.words} {self.scaling.gap(pair.difference_of_all, signed=True)}"
 
     @cached_property
     def rank_intervals(self) -> dict[str, tuple[int, int]]:
@@ -263,14 +268,14 @@ class Answer:
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per pair as it is shown: percentages in points, and the p value that verdicts follow from."""
-        factor = self.question.factor
+        gaps = self.scaling.gap_format()
         rows = [
             {
                 "a": self.titles[pair.a],
                 "b": self.titles[pair.b],
-                "difference": factor * pair.difference,
-                "low": factor * pair.interval[0] if pair.interval else math.nan,
-                "high": factor * pair.interval[1] if pair.interval else math.nan,
+                "difference": gaps.shown(pair.difference),
+                "low": gaps.shown(pair.interval[0]) if pair.interval else math.nan,
+                "high": gaps.shown(pair.interval[1]) if pair.interval else math.nan,
                 "p_adjusted": pair.p_better,
                 "verdict": self.verdict_words(pair),
             }
@@ -290,21 +295,19 @@ class Answer:
         """Return the answer in a line: what the first pairs show, claims first."""
         lines = []
         for pair in self.shown_pairs:
-            verdict, points = self.verdict_words(pair), self.question.points
-            size = f"{self.difference_words(pair)}{points}"
-            lines.append(f"{self.titles[pair.a]} − {self.titles[pair.b]}: {size} ({verdict})")
+            size = f"{self.difference_words(pair)}{self.scaling.gap_unit}"
+            lines.append(f"{self.of_two(pair)}: {size} ({self.verdict_words(pair)})")
         found = "; ".join(first_of(lines, 3)) if lines else "nothing to compare"
         return f"<{f'{self.question.title}, ' if self.question.title else ''}{self.question.score_name}: {found}>"
 
     def _repr_html_(self) -> str:
         """Return methods, pairs and findings as HTML, with numbers in percent or points."""
-        unit, form = "%" if self.question.in_percent else "points", score_form(self.question.digits + 1)
-        methods, titles, pairs, ranks = self.methods, self.titles, self.shown_pairs, self.final_ranks
+        scaling, methods, pairs, ranks = self.scaling, self.methods, self.shown_pairs, self.final_ranks
         shown = pd.DataFrame(
             {
                 "": methods["title"],
-                f"{self.question.score_name}, {unit}": [
-                    self._number(mean, width, self.question.ends)
+                f"{self.question.score_name},{scaling.unit}".rstrip(","): [
+                    scaling.score(mean, None if pd.isna(width) else width, more=True)
                     for mean, width in zip(methods["mean"], methods["half_width"], strict=True)
                 ],
                 "rank": [place_words(ranks[key]) if key in ranks else "" for key in methods.index],
@@ -313,11 +316,15 @@ class Answer:
         )
         compared = pd.DataFrame(
             {
-                "": [f"{titles[pair.a]} − {titles[pair.b]}" for pair in pairs],
-                "difference": [self.difference_words(pair, f"+{form}") for pair in pairs],
+                "": [self.of_two(pair) for pair in pairs],
+                "difference": [self.difference_words(pair, more=True, signed=True) for pair in pairs],
                 "verdict": [self.verdict_words(one) for one in pairs],
                 "would have shown": [
-                    "none" if pair.smallest and pair.smallest >= self.question.largest else self._number(pair.smallest)
+                    ""
+                    if pair.smallest is None
+                    else "none"
+                    if pair.smallest >= scaling.largest
+                    else scaling.gap(pair.smallest, more=True)
                     for pair in pairs
                 ],
             }
@@ -327,22 +334,20 @@ class Answer:
         title = f"<p><strong>{html.escape(self.question.title)}</strong></p>" if self.question.title else ""
         return f"{title}{''.join(tables)}<ul>{findings}</ul>"
 
-    def difference_words(self, pair: Pair, form: str = "", *, size: bool = False) -> str:
+    def of_two(self, pair: Pair) -> str:
+        """Write what the difference of a pair is of: `A − B`."""
+        return self.scaling.of_two(self.titles[pair.a], self.titles[pair.b])
+
+    def difference_words(self, pair: Pair, *, more: bool = False, signed: bool = False, size: bool = False) -> str:
         """Write a difference with its interval: `2.0 ± 0.9`, or `2.0 (0.9 to 3.2)` where this is not symmetric.
 
-        `form` is that of `Question.number`; `size` leaves the sign of the difference out. The interval ends where
+        `more` and `signed` are those of `Scale`; `size` leaves the sign of the difference out. The interval ends where
         differences of two scores end.
         """
         if size and pair.difference < 0:
             pair = pair.turned()
-        number = self.question.number
+        form = self.scaling.gap_format(more=more, signed=signed)
         if pair.ends is None:
-            return number(pair.difference, pair.half_width, form, self.question.ends_of_differences)
-        low, high = (number(end, form=form) for end in pair.ends)
-        return f"{number(pair.difference, form=form)} ({low} to {high})"
-
-    def _number(self, value: float | None, width: float | None = None, ends: Ends = ENDLESS) -> str:
-        form = score_form(self.question.digits + 1)
-        if value is None or pd.isna(value):
-            return ""
-        return self.question.number(value, None if pd.isna(width) else width, form, ends)
+            return form.text(pair.difference, pair.half_width)
+        low, high = map(form.text, pair.ends)
+        return f"{form.text(pair.difference)} ({low} to {high})"

@@ -13,6 +13,7 @@ from results.answer.answers import Answer
 from results.answer.deviations import SearchDeviation
 from results.answer.pair_tests import MOST_DEGREES
 from results.answer.question import Planned, Question, question_of
+from results.answer.scale import scale_of
 from results.records.frame import PLANNED, QUESTION, ExportedRun
 from results.records.read_scores import read_scores
 from results.records.scores_table import ANOTHER_SCORE, OpenQuestionsError, Reading, ReadScores, ScoresError
@@ -86,7 +87,7 @@ def audit(
     also = {score.casefold() for score in beside}
     read = replace(read, unread={name: why for name, why in read.unread.items() if name.casefold() not in also})
     if deviation is not None:
-        own = deviation if read.scale == "points" else deviation / 100
+        own = scale_of(read.scale).gap_of(deviation)
         changes["assumed"] = SearchDeviation(own, int(MOST_DEGREES), "", given=True)
     if read.repeats == "dataset":
         answers[name] = answer_read(read, replace(Question(title=name), **changes))

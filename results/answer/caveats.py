@@ -7,6 +7,7 @@ from results.answer.deviations import kept_range, search_deviation
 from results.answer.pair_tests import power_words
 from results.answer.planning import MOST_UNITS, Detectable, detectable, deviation_behind, more_for, seen_with, units_for
 from results.answer.question import Question
+from results.answer.scale import scale_of
 from results.answer.values import Finding
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.wording import (
@@ -16,8 +17,6 @@ from results.wording import (
     first_of,
     joined,
     listed,
-    percent,
-    score_form,
     span,
     verb,
 )
@@ -64,6 +63,7 @@ def of_budget(found: Answer) -> Iterator[Finding]:
 def _seen_finding(found: Answer, seen: tuple[float, float]) -> Finding:
     """Say which differences the tested pairs could have seen, and what one unit more of each would change."""
     question, sample, power = found.question, found.sample, power_words(found.question.compare)
+    scaling = found.scaling
     tested = [pair for pair in found.shown_pairs if pair.smallest is not None]
     counts = {own.n for pair in tested for own in (pair.of_a, pair.of_b) if not own.planned.constant}
     most = max(counts)
@@ -71,24 +71,23 @@ def _seen_finding(found: Answer, seen: tuple[float, float]) -> Finding:
     given = counted_span(counts, sample.word)
     if not sample.paired:
         given += f" of each of {methods}"
-    if min(seen) >= question.largest:
+    if min(seen) >= scaling.largest:
         text, detail = f"{capitalized(given)} can show no difference.", []
     else:
-        text = f"Differences below {question.numbers(seen)}{question.points} can stay unseen."
+        text = f"Differences below {scaling.gap_words(*seen)} can stay unseen."
         detail = [f"{given} {verb(most, 'show')} larger ones in {question.score_name} with a probability of {power}."]
     if not sample.takes_more:
         return Finding("limit", text, "comparison", " ".join(detail))
     with_one = seen_with(found, 1)
-    more = [one for pair in tested if (one := with_one[frozenset((pair.a, pair.b))]) < question.largest]
+    more = [one for pair in tested if (one := with_one[frozenset((pair.a, pair.b))]) < scaling.largest]
     if more:
-        shown = f"{question.numbers((min(more), max(more)))}{question.points}"
-        detail.append(f"One {sample.word} more{sample.each} would show {shown}.")
+        detail.append(f"One {sample.word} more{sample.each} would show {scaling.gap_words(*more)}.")
     if question.bound:
         ordered = sorted(tested, key=lambda pair: pair.smallest or 0.0)
         takes = (
             f"takes {takes_words(found, [more_for(found, ordered[at], question.bound) for at in (0, -1)])}{sample.each}"
         )
-        detail.append(f"A difference of {question.margin_in_words} {takes}.")
+        detail.append(f"A difference of {question.margin_words} {takes}.")
     if sample.test == "pooled":
         known, source = deviation_behind(question, found)
         detail.append(_follows(question, known.deviation if known else None, source))
@@ -102,7 +101,7 @@ def takes_words(found: Answer, more: Sequence[int | None]) -> str:
     if not known:
         return f"more than {MOST_UNITS:,} {sample.words}"
     own = counts.pop() if len(counts) == 1 else 0
-    ends = span([own + one for one in known], ",d", 1) if own else span([max(0, one) for one in known], ",d", 1)
+    ends = span([own + one for one in known] if own else [max(0, one) for one in known])
     above = "" if len(known) == len(more) else " or more"
     return f"{ends}{above} {sample.word if ends == '1' else sample.words}{'' if own else ' more'}"
 
@@ -112,23 +111,23 @@ def budget_finding(budget: Detectable, question: Question, seen: tuple[float, fl
 
     `seen` is what its pairs would have shown.
     """
-    unit, units = question.sample.word, question.sample.words
+    unit, units, scaling = question.sample.word, question.sample.words, question.scaling
     given = f"{counted(budget.units, unit)} of each of {counted(budget.methods, 'method')}"
     if budget.deviation is None:
         more = "" if budget.units > 1 else f"; 3 {units} of each would say"
         text = f"Which differences {given} can show is not known."
         return Finding("limit", text, "comparison", f"It depends on how far {units} of this kind vary{more}.")
-    smallest = None if (budget.smallest or 0.0) >= question.largest else budget.smallest
+    smallest = None if (budget.smallest or 0.0) >= scaling.largest else budget.smallest
     text, detail = f"{capitalized(given)} can show no difference.", []
     if smallest is not None:
-        text = f"Differences below {span(seen or (smallest,))} points can stay unseen."
+        text = f"Differences below {scaling.gap_words(*(seen or (smallest,)))} can stay unseen."
         show, power = verb(budget.units, "show"), power_words(question.compare)
         detail.append(f"{given} {show} larger ones in {question.score_name} with a probability of {power}.")
-    if budget.one_more is not None and budget.one_more < (smallest or question.largest):
-        detail.append(f"One {unit} more of each would show {100 * budget.one_more:.1f} points.")
+    if budget.one_more is not None and budget.one_more < (smallest or scaling.largest):
+        detail.append(f"One {unit} more of each would show {scaling.gap_words(budget.one_more)}.")
     needed = f"more than {MOST_UNITS:,} {units}" if budget.needed is None else counted(budget.needed, unit)
     if budget.wanted is not None:
-        detail.append(f"A difference of {question.margin_in_words} takes {needed} of each.")
+        detail.append(f"A difference of {question.margin_words} takes {needed} of each.")
     detail.append(_follows(question, budget.deviation, budget.source))
     return Finding("limit", text, "comparison", " ".join(detail))
 
@@ -142,9 +141,9 @@ def _follows(question: Question, found: float | None, behind: str) -> str:
     asked = known.get(question.compare) or f"each with {compared.title if compared else question.compare}"
     source = f" in {behind}" if behind else ", as given"
     doubled = ", doubled for one search each" if question.sample.test == "assumed" and behind else ""
-    deviation = question.number(found, form=score_form(question.digits + 1))
+    deviation = question.scaling.gap_words(found, more=True)
     between = f"between {question.sample.words}{source}{doubled}"
-    return f"This follows from a deviation of {deviation}{question.points} {between}, for tests of {asked}."
+    return f"This follows from a deviation of {deviation} {between}, for tests of {asked}."
 
 
 def of_constants(found: Answer) -> Iterator[Finding]:
@@ -171,9 +170,9 @@ def _single_search(found: Answer) -> str:
     if assumed.given:
         words = found.question.assumed_words
         return f"The tests take {words} as the deviation between searches; they hold as far as it does."
-    typical = 100 * 2**0.5 * assumed.deviation
+    typical = found.scaling.gap_words(2**0.5 * assumed.deviation)
     return (
-        f"Searches of this size have differed by about {typical:.1f} points ({assumed.record}: {assumed.setting}). "
+        f"Searches of this size have differed by about {typical} ({assumed.record}: {assumed.setting}). "
         "The tests of methods assume twice as much; the intervals are about the settings found."
     )
 
@@ -187,20 +186,19 @@ def of_failed(found: Answer) -> Iterator[Finding]:
     if not found.sample.of_searches:
         detail = "Such a run is set aside: means, intervals and tests are about the others."
     for key, failed in found.failed.items():
-        own, reached = found.values[key], listed([found.question.number(value) for value in sorted(failed)])
+        own, reached = found.values[key], listed([found.scaling.score(value) for value in sorted(failed)])
         way = "above" if found.question.sign < 0 else "below"
         low = f"{verb(len(failed), 'lie')} far {way} the others"
         text = f"{found.titles[key]}: {len(failed)} of {counted(own.count, found.sample.word)} "
-        others = found.question.numbers(own.units)
+        others = found.scaling.scores(own.units)
         text += f"{low if not found.sample.of_searches else 'found no good setting'} ({reached}; the others {others})."
         yield Finding("limit", text, "search", detail)
 
 
 def of_means(found: Answer) -> Iterator[Finding]:
     """Name the pairs whose order failures turn, with both differences."""
-    form = f"+{score_form(found.question.digits)}"
     named = [
-        f"{found.titles[pair.a]} over {found.titles[pair.b]} ({found.question.number(pair.difference, form=form)}; "
+        f"{found.titles[pair.a]} over {found.titles[pair.b]} ({found.scaling.gap(pair.difference, signed=True)}; "
         f"{found.with_failed_words(pair)})"
         for pair in found.without_agreement
     ]
@@ -229,7 +227,7 @@ def of_settings(found: Answer) -> Iterator[Finding]:
 
 def in_records(found: Answer) -> str:
     """Say by how much searches vary in the kept records; nothing beside scores that these do not have."""
-    if found.question.score not in HEADLINE_METRICS or not found.question.in_percent:
+    if found.question.score not in HEADLINE_METRICS or found.scaling is not scale_of(None, found.question.digits):
         return ""
     return f" In the kept records they vary by {kept_range(found.question.score, found.question.embeddings)}."
 
@@ -253,9 +251,10 @@ def of_looks(found: Answer) -> Iterator[Finding]:
         needed = "more searches of each than can be asked for"
         if fixed is not None:
             needed = f"{counted(fixed, 'search')} of each"
+        smallest = found.scaling.gap_words(min(claimed))
         detail += (
-            f" A fixed plan that shows the smallest of these differences, {percent(min(claimed))} points, with a "
-            f"probability of {power_words(question.compare)} takes {needed}."
+            f" A fixed plan that shows the smallest of these differences, {smallest}, with a probability of "
+            f"{power_words(question.compare)} takes {needed}."
         )
     yield Finding("note", f"{outcome} after {searches} of each method; {planned}.", "search", detail)
 
@@ -264,5 +263,5 @@ def unit_sentence(found: Answer) -> str:
     """Say what the answer is about: methods, or the settings that the runs are of."""
     if found.sample.of_searches:
         counts = [own.count for own in found.values.values()]
-        return f"Methods are compared by the means of their searches, {span(counts, 'd', 1)} of each."
+        return f"Methods are compared by the means of their searches, {span(counts)} of each."
     return " ".join(one.sentences for one in (*of_settings(found), *of_single_searches(found)))

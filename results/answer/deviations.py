@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from results.numbers import ONE_DIGIT
 from results.spec.conditions import Conditions
 from results.spec.data_choice import OWN_DATA
 from results.spec.experiment_spec import Experiment
 from results.spec.trunk_spec import NO_TRUNK
-from results.wording import span
 
 WIDENING = 2.0
 """Factor of an assumed deviation in tests."""
@@ -126,7 +126,7 @@ def kept_range(metric: str, embeddings: str) -> str:
     if of_score.empty:
         return f"{kept_range('map_at_r', 'concatenated')} points of MAP@R"
     ranges = of_score.astype({"deviation": float}).groupby("training")["deviation"]
-    return ", ".join(f"{span(own)} ({training})" for training, own in ranges)
+    return ", ".join(f"{ONE_DIGIT.range(own)} ({training})" for training, own in ranges)
 
 
 def training_kind(conditions: Conditions) -> str:

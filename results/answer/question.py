@@ -1,14 +1,14 @@
 """What is asked of scores: which score, of which methods, by what unit, and which comparisons."""
 
-import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Self
 
 from results.answer.deviations import SearchDeviation, nearest_search_deviation
 from results.answer.limits import cut_off_words, open_ends_of, pressed_words
 from results.answer.sample import Sample, Unit, sample_of
+from results.answer.scale import Gap, Scale, scale_of
 from results.records.frame import EmbeddingKind
 from results.records.records import RunRecord
 from results.records.scores_table import Reading
@@ -17,12 +17,8 @@ from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.plan import LeftOut
 from results.spec.search_settings import LOOKS
 from results.store.experiment_results import MeasuredExperiment
-from results.wording import ENDLESS, Ends, interval_words, score_form, span
 
 ALPHA = 0.05
-MARGIN = 0.5
-"""In points: methods whose percentages differ by less count as equal."""
-
 FURTHER_SCORES = 5
 """Headline scores beside the primary one: three metrics of two kinds of embeddings."""
 
@@ -149,19 +145,9 @@ class Question(Reading):
         return f"{self.embeddings} {HEADLINE_METRICS.get(self.score, self.score)}".strip()
 
     @property
-    def in_percent(self) -> bool:
-        """Whether the scores are percentages, whose values are fractions of 1."""
-        return self.scale != "points"
-
-    @property
-    def factor(self) -> int:
-        """What values are multiplied by where they are shown."""
-        return 100 if self.in_percent else 1
-
-    @property
-    def points(self) -> str:
-        """The unit of a difference, after a blank; empty for scores that are no percentages."""
-        return " points" if self.in_percent else ""
+    def scaling(self) -> Scale:
+        """How scores are compared and written."""
+        return scale_of(self.scale, self.digits)
 
     @property
     def assumed_words(self) -> str:
@@ -169,8 +155,10 @@ class Question(Reading):
         if (assumed := self.assumed) is None:
             return ""
         if assumed.given:
-            return f"the given {self.factor * assumed.deviation:.4g}{self.points}"
-        return f"twice the {self.factor * assumed.deviation:.2f}{self.points} of {assumed.record} ({assumed.setting})"
+            return f"the given {self.scaling.short_gap(assumed.deviation)}"
+        return (
+            f"twice the {self.scaling.gap_words(assumed.deviation, more=True)} of {assumed.record} ({assumed.setting})"
+        )
 
     @property
     def sign(self) -> int:
@@ -178,53 +166,15 @@ class Question(Reading):
         return -1 if self.lower_is_better else 1
 
     @property
-    def bound(self) -> float | None:
-        """The margin in the unit of the values; None without one."""
-        if self.margin is None:
-            return MARGIN / 100 if self.in_percent else None
-        return self.margin / self.factor
+    def bound(self) -> Gap | None:
+        """The margin as a difference; None without one."""
+        margin = self.scaling.usual_margin if self.margin is None else self.margin
+        return None if margin is None else self.scaling.gap_of(margin)
 
     @property
     def margin_words(self) -> str:
-        """The margin as it is shown."""
-        return "" if self.bound is None else f"{self.factor * self.bound:g}"
-
-    @property
-    def margin_in_words(self) -> str:
-        """The same with its unit: `0.5 points`, or `1 point`."""
-        return f"{self.margin_words}{self.points.rstrip('s') if self.margin_words == '1' else self.points}"
-
-    def number(self, value: float, half_width: float | None = None, form: str = "", ends: Ends = ENDLESS) -> str:
-        """Write a score, or a difference, with its interval: `2.0 ± 0.9`, in percent or points.
-
-        `form` has a sign and digits of its own, such as `+z.2f`; `ends` are those of `interval_words`.
-        """
-        own = form or f"z{score_form(self.digits)}"  # Never -0.0.
-        words = f"{self.factor * value:{own}}"
-        return (
-            words
-            if half_width is None
-            else f"{words} {interval_words(value, half_width, own, ends, self.factor)}".rstrip()
-        )
-
-    def numbers(self, values: Iterable[float]) -> str:
-        """Write the range of scores or differences, as `12.3 to 28.1`, or one number where both ends look alike."""
-        return span(values, score_form(self.digits), self.factor)
-
-    @property
-    def largest(self) -> float:
-        """The largest difference that two scores can have: 100 points of percentages; other points have no end."""
-        return 1.0 if self.in_percent else math.inf
-
-    @property
-    def ends(self) -> Ends:
-        """The lowest and the highest score; a score that is no percentage has no ends."""
-        return (0.0, 1.0) if self.in_percent else ENDLESS
-
-    @property
-    def ends_of_differences(self) -> Ends:
-        """The same for differences of two scores."""
-        return -self.largest, self.largest
+        """The margin with its unit, `0.5 points`, or `1 point`; empty without one."""
+        return "" if self.bound is None else self.scaling.short_gap(self.bound)
 
     @property
     def titles(self) -> dict[str, str]:

@@ -16,9 +16,6 @@ from results.answer.values import Finding, Pair
 from results.records.columns import RUN
 from results.wording import counted, few, joined, listed, some, things, verb
 
-COARSE = 0.001
-"""A percentage that is rounded to a tenth of a point or more is named."""
-
 FEWEST_TOGETHER = 4
 """Runs of each method that a correlation takes."""
 
@@ -73,7 +70,7 @@ def _needed(found: Answer) -> Iterator[Finding]:
 
 def _ahead(found: Answer, pair: Pair) -> str:
     pair = pair if found.question.sign * pair.difference >= 0 else pair.turned()
-    return f"{found.titles[pair.a]} over {found.titles[pair.b]} ({found.question.number(abs(pair.difference))})"
+    return f"{found.titles[pair.a]} over {found.titles[pair.b]} ({found.scaling.gap(abs(pair.difference))})"
 
 
 def _single(found: Answer) -> Iterator[Finding]:
@@ -89,31 +86,26 @@ def _single(found: Answer) -> Iterator[Finding]:
     if limits:
         largest = max(limits, key=lambda pair: limits[pair])
         named = dict.fromkeys([next(iter(limits)), largest])
-        cases = joined([f"{_ahead(found, pair)} below {_down(limits[pair])}{found.question.points}" for pair in named])
+        below = {pair: found.scaling.two_digits(limits[pair], down=True) for pair in named}
+        option = found.scaling.two_digits(limits[largest], down=True, unit=False)
+        cases = joined([f"{_ahead(found, pair)} below {deviation}" for pair, deviation in below.items()])
         detail = (
             f"If you know by how much searches of one method vary (their standard deviation), --assume-deviation gives "
-            f"verdicts: {cases}, as with --assume-deviation {_down(limits[largest])}. {detail}{in_records(found)}"
+            f"verdicts: {cases}, as with --assume-deviation {option}. {detail}{in_records(found)}"
         )
     yield Finding("limit", text, "comparison", detail)
 
 
 def _largest_deviations(found: Answer) -> dict[Pair, float]:
-    """How much searches may vary for a claim about two single runs, as shown; without pairs that can have none."""
+    """How much searches may vary for a claim about two single runs; without pairs that can have none."""
     level = SHARE_OF_BETTER * found.question.alpha / family(found.question.compare, len(found.question.compared))
     rounding = np.array(found.question.step / np.sqrt(6))  # The error of a difference of two rounded scores.
     limits = {
-        pair: found.question.factor
-        * float(break_even(np.array(pair.difference), rounding, np.array(MOST_DEGREES), level))
+        pair: float(break_even(np.array(pair.difference), rounding, np.array(MOST_DEGREES), level))
         for pair in found.shown_pairs
         if len(found.values[pair.a].units) == len(found.values[pair.b].units) == 1
     }
     return {pair: limit for pair, limit in limits.items() if limit > 0}
-
-
-def _down(number: float) -> str:
-    """Two digits of a number, rounded down."""
-    step = 10.0 ** (np.floor(np.log10(number)) - 1) if number > 0 else 1.0
-    return f"{np.floor(number / step * (1 + 1e-12)) * step:.12g}"
 
 
 def _left_out(found: ScoresAnswer) -> Iterator[Finding]:
@@ -196,7 +188,7 @@ def _equal(found: Answer) -> Iterator[Finding]:
     question = found.question
     if found.sample.test == "welch":
         return
-    coarse = question.in_percent and question.step >= COARSE
+    coarse = found.scaling.coarse is not None and question.step >= found.scaling.coarse
     seen: dict[tuple[float, ...], list[str]] = {}
     for key in found.compared:
         values = [value for own in found.runs[key].values() for value in own]
@@ -218,9 +210,9 @@ def _equal(found: Answer) -> Iterator[Finding]:
 def _rounded(found: Answer) -> Iterator[Finding]:
     question, step = found.question, found.question.step
     varies = [float(np.std(own.units, ddof=1)) for own in found.values.values() if len(own.units) > 1]
-    coarse = step >= COARSE if question.in_percent else bool(varies) and step > float(np.median(varies))
+    least = found.scaling.coarse
+    coarse = step >= least if least is not None else bool(varies) and step > float(np.median(varies))
     if coarse and not question.tested and found.sample.test != "ranks":
-        number = f"{question.factor * step:.6g}"
-        text = f"The scores are rounded to {number}{question.points if number != '1' else ' point'}."
+        text = f"The scores are rounded to {found.scaling.short_gap(step)}."
         detail = "Nothing smaller can be seen, and no deviation is taken to be smaller than that of rounding."
         yield Finding("limit", text, "data", detail)

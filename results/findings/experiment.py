@@ -26,7 +26,7 @@ from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.plan import ExperimentData, Plan, Recipe
 from results.spec.trunk_spec import NO_TRUNK
 from results.store.experiment_results import MeasuredExperiment
-from results.wording import counted, few, joined, listed, percent, span, verb
+from results.wording import counted, few, joined, listed, verb
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -253,10 +253,10 @@ def reading_findings(found: ExperimentAnswer) -> Iterator[Finding]:
     """Say how much the reading of each recipe decides, beside the range of the other rows."""
     for card, rows in readings_of(found).items():
         others = [interval.mean for row, interval in found.intervals.items() if row not in rows]
-        decided = 100 * (max(rows.values()) - min(rows.values()))
-        text = f"The reading of {card} decides {decided:.1f} points: its {len(rows)} readings have "
-        text += f"{span(rows.values())} %"
-        text += f", {counted(len(others), 'other row')} {span(others)} %." if others else "."
+        scaling, decided = found.scaling, max(rows.values()) - min(rows.values())
+        text = f"The reading of {card} decides {scaling.gap_words(decided)}: its {len(rows)} readings have "
+        text += f"{scaling.scores(rows.values())}{scaling.unit}"
+        text += f", {counted(len(others), 'other row')} {scaling.scores(others)}{scaling.unit}." if others else "."
         yield Finding("limit", text, "comparison", " ".join(_verdicts(rows, found)))
 
 
@@ -284,11 +284,13 @@ def contrast_findings(found: Answer, contrasts: Sequence[ContrastAnswer]) -> Ite
             yield Finding("limit", f"Contrast, {one.asked.title}: no answer, because {one.untested}.", "comparison")
             continue
         verdict = "shown" if one.shown else f"shown {one.extent}" if one.ahead else "cannot tell"
-        seen = "no difference" if one.smallest >= found.question.largest else percent(one.smallest)
+        scaling = found.scaling
+        seen = "no difference" if one.smallest >= scaling.largest else scaling.gap(one.smallest)
         corrected = f", corrected for {len(contrasts)} contrasts" if len(contrasts) > 1 else ""
-        text = f"Contrast, {one.asked.title}: {of_a} minus {of_b} is {percent(one.difference, one.half_width, '+.2f')}"
+        text = f"Contrast, {one.asked.title}: {of_a} minus {of_b} is "
+        text += scaling.gap(one.difference, one.half_width, more=True, signed=True)
         p = f"p {one.p_better:.3f}" if one.p_better >= 0.001 else "p < 0.001"
         detail = f"{p}{corrected}{'' if one.shown or one.ahead else f'; {seen} would have shown'}"
         if one.means_disagree and one.difference_of_all is not None:
-            detail = f"with failed {found.sample.words} {percent(one.difference_of_all, form='+.2f')}"
-        yield Finding("limit", f"{text} points, {verdict} ({detail}).", "comparison")
+            detail = f"with failed {found.sample.words} {scaling.gap(one.difference_of_all, more=True, signed=True)}"
+        yield Finding("limit", f"{text}{scaling.gap_unit}, {verdict} ({detail}).", "comparison")

@@ -172,7 +172,7 @@ class OtherConditions:
             for key in (pair.a, pair.b):
                 own = values[key]
                 for place in range(len(own.units)) if len(own.units) > 2 and not own.planned.constant else ():
-                    name = f"that of {self.found.titles[key]} with {question.number(own.units[place])}"
+                    name = f"that of {self.found.titles[key]} with {self.found.scaling.score(own.units[place])}"
                     without.append((name, {**values, key: _without(own, place)}))
         one = f"without one {question.sample.word}"
         yield from self._weakest(one, pair, [(name, question, own) for name, own in without])
@@ -203,15 +203,13 @@ class OtherConditions:
 
     def _varying_searches(self, pair: Pair) -> Iterator[Check]:
         """With searches that vary as those of a record, or that vary at all where settings were given."""
-        question = self.found.question
         if pair.better and pair.break_even is not None:
-            digits = f"{question.factor * pair.break_even:.2g}"  # An exponent for small numbers alone.
-            room = f"by more than {float(digits):.12g}{question.points}"
-            note = f"gone if searches of the two vary {room if pair.break_even else 'at all'}"
+            room = f"by more than {self.found.scaling.two_digits(pair.break_even)}" if pair.break_even else "at all"
+            note = f"gone if searches of the two vary {room}"
             yield Check("with a search of each", self.found, None, None, note)
         elif self._with_record is not None and (record := record_of_searches(self.found)):
             check = self._same("if searches vary as in a record", self._with_record, pair)
-            deviation = f"{question.number(record.deviation, form='.2f')}{question.points}"
+            deviation = self.found.scaling.gap_words(record.deviation, more=True)
             yield replace(check, note=f"by {deviation}, as in {record.record} ({record.setting})")
 
     def _same(self, condition: str, answer: Answer, pair: Pair) -> Check:

@@ -13,13 +13,14 @@ import numpy as np
 from results.answer.answers import Answer
 from results.answer.limits import cut_offs, pressed_words
 from results.answer.values import Finding
+from results.numbers import ONE_DIGIT
 from results.records.records import Event, RunRecord
 from results.spec.ends import ProbedEnd
 from results.spec.experiment_spec import Experiment
 from results.spec.plan import Plan
 from results.spec.search_settings import SamplerSettings
 from results.store.experiment_results import MeasuredExperiment
-from results.wording import counted, every, few, joined, listed, percent, verb
+from results.wording import counted, every, few, joined, listed, verb
 
 CARRIED_CHOICE = "Hyperparameters printed by a paper whose code selects on test classes carry that choice."
 
@@ -84,7 +85,7 @@ def probe_words(one: ProbedEnd, title: str) -> str:
     probes = [probe for probe in one.probes if probe is not None]
     if one.gain is None:
         return f"{place} the method refuses it"
-    runs = f"{percent(fmean(probes))} % against {percent(fmean(one.runs))} %"
+    runs = f"{ONE_DIGIT.text(fmean(probes))} % against {ONE_DIGIT.text(fmean(one.runs))} %"
     return f"{place} {runs}, so {'the range was widened' if one.opens else 'it is no limit'}"
 
 

@@ -150,7 +150,7 @@ def test_a_line_for_each_comparison_that_was_asked_for():
     assert comparison_lines(answer_of(equal)) == ["B and A are equal within 0.5 points"]
     of_one = answer_of(equal)
     question = replace(of_one.question, margin=1.0)
-    assert (question.margin_in_words, of_one.question.margin_in_words) == ("1 point", "0.5 points")
+    assert (question.margin_words, of_one.question.margin_words) == ("1 point", "0.5 points")
     many = {f"m{place}": (40.0 - place, 40.1 - place, 40.2 - place) for place in range(9)}
     said = comparison_lines(searched(**many).answer)
     assert len(said) == 6, "of 36 pairs a few with the highest mean"

@@ -18,8 +18,9 @@ from reports.tables.differences import differences
 from reports.tables.formats import WRITERS, escape_latex, to_csv, to_html, to_json, to_latex, to_markdown
 from reports.tables.method_tables import costs, hyperparameters, peeking_table
 from reports.tables.result_table import table_of
-from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Table, cell_text, chosen, with_notes
+from reports.tables.table import Cell, Column, Row, Table, cell_text, chosen, with_notes
 from results.findings.experiment import answer_of
+from results.numbers import POINTS, NumberFormat
 from results.published.claims import shipped_claims
 from results.published.tables import published_table, published_tables
 from results.store.experiment_results import MeasuredExperiment
@@ -297,7 +298,7 @@ def test_every_format_shows_what_is_published_and_that_nothing_was_run(name):
         (Cell(1234567.8, 1000.2, form=NumberFormat(thousands=True)), "1,234,568 ± 1,000"),
         (Cell(0.0001, form=NumberFormat(digits=3, smallest=0.001)), "< 0.001"),
         (Cell(0.001, form=NumberFormat(digits=3, smallest=0.001)), "0.001"),
-        (Cell(12345.678, form=NumberFormat(digits=4, significant=True)), "1.235e+04"),
+        (Cell(12345.678, form=NumberFormat(digits=4, significant=True)), "12346"),
         (Cell(10**17 + 1), "100000000000000001"),
         (Cell(62000.0, written="62K"), "62K"),
         (Cell(63.6, 0.19, form=NumberFormat(digits=6, significant=True), written="63.60"), "63.60 ± 0.19"),

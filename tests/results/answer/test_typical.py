@@ -15,7 +15,6 @@ from results.answer.typical import failed
 from results.answer.values import MethodValues
 from results.findings.experiment import answer_of
 from results.store.experiment_results import MeasuredExperiment
-from results.wording import percent
 from tests.support import answers, typical_search
 from tests.support.answers import asked
 
@@ -156,8 +155,7 @@ def test_what_runs_can_show_follows_from_those_that_did_not_fail():
     found = asked({"stable": STABLE, "unstable": UNSTABLE}, unit="run", units=5)
     (budget,) = (one for one in found.findings if one.text.startswith("Differences below"))
     typical = answers.asked({"stable": STABLE, "unstable": UNSTABLE[:2] + UNSTABLE[4:]}, unit="run", units=5)
-    assert budget.detail.partition("deviation of ")[2][:4] == percent(
-        np.sqrt(np.average([np.var(STABLE, ddof=1), np.var(UNSTABLE[:2] + UNSTABLE[4:], ddof=1)], weights=[4, 2])),
-        form=".2f",
-    )
+    variances = [np.var(STABLE, ddof=1), np.var(UNSTABLE[:2] + UNSTABLE[4:], ddof=1)]
+    deviation = np.sqrt(np.average(variances, weights=[4, 2]))
+    assert f"deviation of {found.scaling.gap(deviation, more=True)} points" in budget.detail
     assert len(typical.failed) == 0

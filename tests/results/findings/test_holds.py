@@ -175,7 +175,7 @@ def test_one_value_is_left_out_where_it_weakens_the_verdict_most():
                 weakest, value, holds = ratio, scores_of[key][place], bool(pair.better)
     assert check.pair.difference / check.pair.half_width == pytest.approx(weakest)
     of = "a" if value in scores_of["a"] else "b"
-    assert check.note == f"that of {of} with {found.question.number(value)} decides most"
+    assert check.note == f"that of {of} with {found.scaling.score(value)} decides most"
     assert check.holds == holds
 
 
