@@ -156,8 +156,7 @@ def _without_agreement(found: Answer) -> list[str]:
 def _points(pair: Pair, found: Answer, *, score: bool = False) -> str:
     """The difference of a pair with its interval and its unit: `2.0 ± 0.9 points`, of a score in a headline."""
     name = found.question.score
-    # A difference in points is of the score; one without a unit is in it.
-    of = f" {'of' if found.scaling.gap_unit else 'in'} {HEADLINE_METRICS.get(name, name)}" if score else ""
+    of = f" {found.scaling.gap_of} {HEADLINE_METRICS.get(name, name)}" if score else ""
     return f"{found.difference_words(pair, size=True)}{found.scaling.gap_unit}{of}"
 
 

@@ -68,13 +68,14 @@ class NumberFormat:
         shown = value if isinstance(value, int) and self.scale == 1 and not self.exponential else self.shown(value)
         if isinstance(shown, int) and self.digits == 0:
             return f"{shown:{sign}{',' if self.thousands else ''}d}"
-        if self.significant and math.isfinite(shown) and 10**self.digits <= abs(shown) < _LARGE:
-            return f"{shown:{sign}.0f}"
+        if self.significant and _LARGE > abs(shown) >= (10**self.digits if not self.exponential else 1 / _LARGE):
+            places = self.digits - 1 - math.floor(math.log10(abs(shown)))
+            return f"{shown:{sign}.{max(0, places)}f}"
         return f"{shown:{sign}z{',' if self.thousands else ''}.{self.digits}{'g' if self.significant else 'f'}}"
 
 
 _LARGE = 1e7
-"""Numbers below this have no exponent."""
+"""Numbers below this have no exponent, and ratios that are not as small: these keep zeros at their end, as in 1.50."""
 
 AS_IT_IS = NumberFormat()
 """Shows numbers without digits after the point."""

@@ -24,7 +24,7 @@ from reports.figures.style import (
 )
 from results.answer.intervals import Interval
 from results.answer.sample import Sample
-from results.answer.scale import Scale
+from results.answer.scaling import Scaling
 from results.records.trials import Trial
 from results.wording import counted, verb
 
@@ -52,7 +52,7 @@ def interval_plot(
     methods: Mapping[str, MethodRuns],
     score: str,
     sample: Sample,
-    scale: Scale,
+    scale: Scaling,
 ) -> Figure:
     """Draw mean and 95 % interval of each method by its title, and its searches or runs as points.
 
@@ -77,7 +77,7 @@ def interval_plot(
     return figure
 
 
-def _draw_row(axes: Axes, row: int, values: Sequence[float], interval: Interval, point: str, scale: Scale) -> None:
+def _draw_row(axes: Axes, row: int, values: Sequence[float], interval: Interval, point: str, scale: Scaling) -> None:
     shown = scale.score_format().shown
     mean = shown(interval.mean)
     if known := interval.within(scale.ends):

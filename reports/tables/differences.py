@@ -257,8 +257,9 @@ def _values(found: Answer, pair: Pair, settings: Pair | None, *, plain: bool) ->
     question = found.question
     low, high = pair.interval or (None, None)
     named = (pair.a, pair.b, question.score, question.embeddings, question.unit)
-    ends = (pair.difference, low, high, pair.difference_of_all, pair.over_classes)
+    ends = map(found.scaling.in_file, (pair.difference, low, high, pair.difference_of_all, pair.over_classes))
     counts = (pair.of_a.n, pair.of_b.n, pair.of_a.runs, pair.of_b.runs)
-    of_test = (getattr(pair, name) for name in _OF_TEST)
+    gaps = {name: found.scaling.in_file(getattr(pair, name)) for name in ("smallest", "break_even")}
+    of_test = (gaps.get(name, getattr(pair, name)) for name in _OF_TEST)
     of_plain = (plain_test(question, pair) or (None, None)) if plain else ()
     return (*named, *ends, *counts, *of_test, settings.direction if settings else None, *of_plain)

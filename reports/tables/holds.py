@@ -126,7 +126,8 @@ def _cells(check: Check) -> list[Cell]:
 
 
 def _values(pair: Pair, check: Check) -> tuple[Value, ...]:
-    there, numbers = check.pair, (None, None, None, None)
+    there, numbers = check.pair, tuple[Value, ...]((None, None, None, None))
     if there:
-        numbers = (there.difference, *(there.interval or (None, None)), check.answer.verdict_words(there))
+        ends = map(check.answer.scaling.in_file, (there.difference, *(there.interval or (None, None))))
+        numbers = (*ends, check.answer.verdict_words(there))
     return (pair.a, pair.b, check.condition, *numbers, check.holds, check.note, check.measure)

@@ -38,10 +38,7 @@ RESULT_COLUMNS: tuple[ResultColumn, ...] = tuple(
 )
 """The columns of results in the order of the table. The number of runs is in a column before them."""
 
-_HEADER = (
-    *("method", "variant", "metric", "dimensions", "mean", "ci95_half_width", "n", "unit", "runs"),
-    *("rank_low", "rank_high"),
-)
+_HEADER = ("method", "variant", "metric", "dimensions", "mean", "", "n", "unit", "runs", "rank_low", "rank_high")
 _TITLES = {
     **HEADLINE_METRICS,
     "map@1000": "mAP@1000",
@@ -113,7 +110,7 @@ def table_of(found: Answer) -> Table:
         caption=_caption(found, measured, rows),
         columns=(Column(count_title(found.question)), *(one.column for one in scores)),
         rows=tuple(rows),
-        own_sheet=Sheet(_HEADER, tuple(values)),
+        own_sheet=Sheet(tuple(name or found.scaling.spread_in_files for name in _HEADER), tuple(values)),
         in_latex=_in_latex(found, scores, list(counts.values())),
         notes=(
             *(finding.sentences for finding in notes),
@@ -231,8 +228,9 @@ def _values(
     for one in scores:
         if interval := one.intervals.get(key):
             size = dimensions and dimensions * (models if one.embeddings == "concatenated" else 1)
-            numbers = (interval.mean, interval.half_width, interval.n, unit, runs)
             is_primary = (one.embeddings, one.metric) == (found.question.embeddings, found.question.score)
+            ends = (interval.mean, interval.half_width)
+            numbers = (*(map(found.scaling.in_file, ends) if is_primary else ends), interval.n, unit, runs)
             yield (key, one.embeddings, one.in_sheet, size, *numbers, *(ranks if is_primary else (None, None)))
 
 
@@ -264,14 +262,13 @@ def _caption(found: Answer, measured: MeasuredExperiment | None, rows: Sequence[
     numbers = found.scaling.numbers
     if found.question.lower_is_better:
         numbers += ", lower is better"
-    interval = " ± half width of the 95 % interval"
-    if any("[" in cell_text(cell) for row in rows for cell in row.cells):
-        interval += ", or [its ends] where scores end,"
-    if found.sample.test == "ranks":
-        interval = ""
+    interval = "" if found.sample.test == "ranks" else found.scaling.spread
+    if interval and any(cell.is_cut for row in rows for cell in row.cells):
+        interval += found.scaling.cut
     unlike = len({planned.searches for planned in found.question.methods.values()} - {0}) > 1
     number = f"n {found.sample.words}" if unlike else counted(found.question.units, found.sample.word)
-    return f"{of_data}{numbers}: mean{interval} over {found.sample.means.replace('{n}', number)}. {compared}"
+    mean = f"{found.scaling.mean}{interval} over {found.sample.means.replace('{n}', number)}"
+    return f"{of_data}{numbers}: {mean}. {compared}"
 
 
 def _settings(measured: MeasuredExperiment) -> str:

@@ -42,6 +42,14 @@ class Cell:
     written: str = ""
 
     @property
+    def is_cut(self) -> bool:
+        """Whether its interval passes an end of the scale, and does not hold all of it."""
+        if self.half_width is None or not isinstance(self.value, float | int):
+            return False
+        (lowest, highest), low, high = self.form.ends, self.value - self.half_width, self.value + self.half_width
+        return (low < lowest or high > highest) and not (low <= lowest and high >= highest)
+
+    @property
     def sort_key(self) -> Value:
         """The key for sorting: the value; None for an empty cell."""
         return self.value or None if isinstance(self.value, str) else self.value

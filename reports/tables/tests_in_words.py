@@ -55,7 +55,11 @@ def _correction(question: Question, *, equal: bool) -> tuple[str, str]:
 
 
 def variance_words(found: Answer) -> str:
-    """Write which variance the t tests take; empty for that of the textbook's test."""
+    """Write which variance the t tests take, and of what; empty for the textbook's test of differences of scores."""
+    return "; ".join(filter(None, (_variance(found), found.scaling.note)))
+
+
+def _variance(found: Answer) -> str:
     question, units = found.question, found.sample.words
     factor = f"times 1 + 1/(S − 1)² for S {units}"
     match found.sample.test:

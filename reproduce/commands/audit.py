@@ -87,12 +87,17 @@ Margin = Annotated[
     typer.Option(
         "--margin",
         min=0.0,
-        help="Methods closer than this are equal. Default: 0.5 points of percentages, none of other scores.",
+        help="Methods closer than this are equal: points, or with --scale times a ratio such as 1.05. Default: 0.5 "
+        "points of percentages, none of other scores.",
     ),
 ]
 ScaleOption = Annotated[
-    Literal["fractions", "percent", "points"] | None,
-    typer.Option("--scale", help="Default: fractions if all are within 0 and 1, else percent. points: neither."),
+    Literal["fractions", "percent", "points", "times"] | None,
+    typer.Option(
+        "--scale",
+        help="Default: fractions if all are within 0 and 1, else percent. points: neither. times: positive scores, "
+        "compared by their ratios.",
+    ),
 ]
 Lower = Annotated[
     bool | None, typer.Option("--lower-is-better/--higher-is-better", help="Whether the score is an error.")

@@ -42,7 +42,7 @@ def evaleval_records(found: Answer, dataset: str, source: str, written: float | 
     stamp = f"{time.time() if written is None else written:.0f}"
     if found.sample.test == "ranks":
         return [
-            _record(found, key, {"score": short(value)}, str(name), source, stamp)
+            _record(found, key, {"score": short(found.scaling.in_file(value))}, str(name), source, stamp)
             for key in found.compared
             for name, (value,) in found.runs[key].items()
         ]
@@ -52,17 +52,19 @@ def evaleval_records(found: Answer, dataset: str, source: str, written: float | 
 def _details(found: Answer, key: str) -> dict[str, Any]:
     """The score of a method with its uncertainty."""
     own, interval = found.values[key], found.intervals[key]
-    details: dict[str, Any] = {"score": short(interval.mean)}
+    scaling = found.scaling
+    details: dict[str, Any] = {"score": short(scaling.in_file(interval.mean))}
     deviation = own.summary[0] if own.summary else float(np.std(own.units, ddof=1)) if own.n > 1 else None
     if deviation is not None:
         error = {"value": short(deviation / math.sqrt(own.n)), "method": "standard deviation / sqrt(num_samples)"}
         spread = {"standard_deviation": short(deviation), "num_samples": own.n}
-        uncertainty: dict[str, Any] = {"standard_error": error, **spread}
+        uncertainty: dict[str, Any] = {} if scaling.ratio else {"standard_error": error, **spread}
         if interval.low is not None:
-            ends = {"lower": short(interval.low), "upper": short(interval.high), "confidence_level": 0.95}
+            low, high = map(scaling.in_file, (interval.low, interval.high))
+            ends = {"lower": short(low), "upper": short(high), "confidence_level": 0.95}
             uncertainty["confidence_interval"] = {**ends, "method": found.sample.interval_words}
         details["uncertainty"] = uncertainty
-    values = ", ".join(str(short(value)) for value in own.failed)
+    values = ", ".join(str(short(scaling.in_file(value))) for value in own.failed)
     failed = {f"failed_{found.sample.word}_values": values} if own.failed else {}
     details["details"] = {"unit": found.sample.word, "runs": str(own.runs), **failed}
     return details

@@ -168,7 +168,7 @@ def budget_lines(
     if store is not None and store.experiment_runs(session.fingerprint):
         found = answer_of(MeasuredExperiment.from_store(store, session.fingerprint))
     if deviation is not None:
-        given = SearchDeviation(question.scaling.gap_of(deviation), int(MOST_DEGREES), "", given=True)
+        given = SearchDeviation(question.scaling.to_gap(deviation), int(MOST_DEGREES), "", given=True)
         question, found = replace(question, assumed=given), None
     if difference is not None:
         question = replace(question, margin=difference)

@@ -13,7 +13,7 @@ from results.answer.intervals import Interval
 from results.answer.pair_tests import family
 from results.answer.question import Planned, Question
 from results.answer.sample import Unit, sample_of
-from results.answer.scale import Scale
+from results.answer.scaling import Scaling
 from results.answer.table_caveats import ScoresAnswer
 from results.answer.typical import intervals_of, method_values
 from results.answer.values import Runs
@@ -84,8 +84,9 @@ def asked_by(read: ReadScores) -> dict[str, Any]:
 
 def answer_frame(frame: pd.DataFrame, question: Question) -> ScoresAnswer:
     """Answer a question about the scores of a frame that has the columns of `results.records.frame`."""
-    runs = _runs(frame, question)
-    question = question if question.methods else _of_found(question, runs)
+    scores = _scores_of(frame, question)
+    question = question if question.methods else _of_found(question, scores)
+    runs = _values_of(scores, question)
     if question.compare not in ("all", "best", *question.compared):
         raise ValueError(f"compare {question.compare!r}: use all, best, or one of {some(question.compared)}")
     methods = len(question.compared)
@@ -165,6 +166,16 @@ def intervals_on(found: Answer, scores: Iterable[MetricOn]) -> dict[MetricOn, Ma
 
 
 def _runs(frame: pd.DataFrame, question: Question) -> Runs:
+    return _values_of(_scores_of(frame, question), question)
+
+
+def _values_of(scores: Runs, question: Question) -> Runs:
+    """The values in which scores are compared."""
+    to_values = question.scaling.to_values
+    return {method: {search: to_values(of) for search, of in own.items()} for method, own in scores.items()}
+
+
+def _scores_of(frame: pd.DataFrame, question: Question) -> Runs:
     of_score = frame[(frame["metric"] == question.score) & (frame["embeddings"] == question.embeddings)]
     if question.sample.paired:
         return _paired_runs(of_score, question)
@@ -196,25 +207,25 @@ def _summaries(frame: pd.DataFrame, question: Question) -> dict[str, tuple[float
     }
 
 
-def _of_found(question: Question, runs: Runs) -> Question:
+def _of_found(question: Question, scores: Runs) -> Question:
     """A question about the methods that are there, with all that they have."""
-    unit = _unit_of(question, runs)
+    unit, scaling = _unit_of(question, scores), question.scaling
     sample = sample_of(unit)
     methods = {
         key: Planned(key, len(own), min(map(len, own.values())))
         if sample.of_searches
         else Planned(key, 0, sum(map(len, own.values())), searched=sample.about == "methods")
-        for key, own in runs.items()
+        for key, own in scores.items()
     }
     counts = [planned.searches or planned.runs for planned in methods.values()]
     units = 1 if sample.test == "assumed" else min((one for one in counts if one > 1), default=1)
-    values = [value for own in runs.values() for of_search in own.values() for value in of_search]
-    step = question.step or (0.0 if sample.test == "welch" else rounding_step(values))
-    digits = max(question.scaling.least_digits, _digits(runs, question.scaling))
+    every = [score for own in scores.values() for of_search in own.values() for score in of_search]
+    step = question.step or (0.0 if sample.test == "welch" else scaling.to_step(rounding_step(every), every))
+    digits = max(scaling.least_digits, _digits(_values_of(scores, question), scaling))
     return replace(question, unit=unit, methods=methods, units=units, step=step, digits=digits)
 
 
-def _digits(runs: Runs, scaling: Scale) -> int:
+def _digits(runs: Runs, scaling: Scaling) -> int:
     """Digits after the point that scores need: their deviation, or the usual gap between means, has one that counts.
 
     A large score has none.

@@ -14,7 +14,7 @@ import pandas as pd
 from results.answer.intervals import Interval
 from results.answer.question import Question
 from results.answer.sample import Sample
-from results.answer.scale import Scale
+from results.answer.scaling import Scaling
 from results.answer.values import Finding, MethodValues, Pair, Runs
 from results.spec.plan import LeftOut
 from results.wording import counted, first_of, place_words
@@ -196,7 +196,7 @@ class Answer:
         return self.question.sample
 
     @property
-    def scaling(self) -> Scale:
+    def scaling(self) -> Scaling:
         """How scores and differences are compared and written."""
         return self.question.scaling
 
@@ -341,8 +341,8 @@ class Answer:
     def difference_words(self, pair: Pair, *, more: bool = False, signed: bool = False, size: bool = False) -> str:
         """Write a difference with its interval: `2.0 ± 0.9`, or `2.0 (0.9 to 3.2)` where this is not symmetric.
 
-        `more` and `signed` are those of `Scale`; `size` leaves the sign of the difference out. The interval ends where
-        differences of two scores end.
+        `more` and `signed` are those of `Scaling`; `size` leaves the sign of the difference out. The interval ends
+        where differences of two scores end.
         """
         if size and pair.difference < 0:
             pair = pair.turned()

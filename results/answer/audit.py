@@ -13,7 +13,7 @@ from results.answer.answers import Answer
 from results.answer.deviations import SearchDeviation
 from results.answer.pair_tests import MOST_DEGREES
 from results.answer.question import Planned, Question, question_of
-from results.answer.scale import scale_of
+from results.answer.scaling import scaling_of
 from results.records.frame import PLANNED, QUESTION, ExportedRun
 from results.records.read_scores import read_scores
 from results.records.scores_table import ANOTHER_SCORE, OpenQuestionsError, Reading, ReadScores, ScoresError
@@ -87,7 +87,7 @@ def audit(
     also = {score.casefold() for score in beside}
     read = replace(read, unread={name: why for name, why in read.unread.items() if name.casefold() not in also})
     if deviation is not None:
-        own = scale_of(read.scale).gap_of(deviation)
+        own = scaling_of(read.scale).to_gap(deviation)
         changes["assumed"] = SearchDeviation(own, int(MOST_DEGREES), "", given=True)
     if read.repeats == "dataset":
         answers[name] = answer_read(read, replace(Question(title=name), **changes))
@@ -193,6 +193,7 @@ _READ_AS = {
     "fractions": "taken as fractions (within 0 and 1)",
     "percent": "taken as percent (within 0 and 100)",
     "points": "taken as points",
+    "times": "compared by ratios",
 }
 
 

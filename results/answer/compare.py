@@ -16,6 +16,7 @@ import numpy as np
 from results.answer.answers import Answer
 from results.answer.deviations import FEWEST_DEGREES, SearchDeviation, nearest_search_deviation
 from results.answer.pair_tests import (
+    FEWEST_DATASETS,
     SHARE_OF_BETTER,
     MeanErrors,
     Numbers,
@@ -29,13 +30,13 @@ from results.answer.pair_tests import (
     paired_differences,
     pairs_of,
     place_of,
+    signed_rank,
     smallest_detectable,
     textbook_p,
     welch_p,
     with_assumed_search,
 )
 from results.answer.question import ALPHA, Question
-from results.answer.signed_ranks import FEWEST_DATASETS, signed_rank
 from results.answer.typical import mean_errors, method_values
 from results.answer.values import MethodValues, Pair, Runs, Untested
 

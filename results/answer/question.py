@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 from results.answer.deviations import SearchDeviation, nearest_search_deviation
 from results.answer.limits import cut_off_words, open_ends_of, pressed_words
 from results.answer.sample import Sample, Unit, sample_of
-from results.answer.scale import Gap, Scale, scale_of
+from results.answer.scaling import Scaling, scaling_of
 from results.records.frame import EmbeddingKind
 from results.records.records import RunRecord
 from results.records.scores_table import Reading
@@ -104,8 +104,8 @@ class Question(Reading):
         least_deviation: Searches of losses are taken to vary by no less, whatever they show (`record_of_searches`).
         half_can_fail: Whether a value below half of its method's best can have failed (`typical.failed`): for
             experiments of this suite.
-        scale: What the scores are: fractions of 1 or percent, which are shown in percent, or points of a score that is
-            no percentage. None is told from a table's scores.
+        scale: What the scores are: fractions of 1 or percent, which are shown in percent, points of a score that is no
+            percentage, or times, which compares positive scores by their ratios. None is told from a table's scores.
         lower_is_better: Whether a lower score is better. None is no, unless the score's name says that it is.
         digits: Digits after the point of a score in sentences. Tables have one more.
         shared: What the column of blocks is called.
@@ -145,9 +145,9 @@ class Question(Reading):
         return f"{self.embeddings} {HEADLINE_METRICS.get(self.score, self.score)}".strip()
 
     @property
-    def scaling(self) -> Scale:
+    def scaling(self) -> Scaling:
         """How scores are compared and written."""
-        return scale_of(self.scale, self.digits)
+        return scaling_of(self.scale, self.digits)
 
     @property
     def assumed_words(self) -> str:
@@ -166,10 +166,10 @@ class Question(Reading):
         return -1 if self.lower_is_better else 1
 
     @property
-    def bound(self) -> Gap | None:
+    def bound(self) -> float | None:
         """The margin as a difference; None without one."""
         margin = self.scaling.usual_margin if self.margin is None else self.margin
-        return None if margin is None else self.scaling.gap_of(margin)
+        return None if margin is None else self.scaling.to_gap(margin)
 
     @property
     def margin_words(self) -> str:
@@ -187,13 +187,17 @@ class Question(Reading):
         return tuple(key for key, planned in self.methods.items() if planned.left_out is None)
 
     def on(self, metric: str, embeddings: str, alpha: float | None = None) -> Self:
-        """Ask the same of another score. Without `alpha` all further scores share one level: nobody chose them."""
+        """Ask the same of another score, which is a percentage as all further ones of a frame are.
+
+        Without `alpha` all further scores share one level: nobody chose them.
+        """
         if (metric, embeddings) == (self.score, self.embeddings):
             return self
         return replace(
             self,
             score=metric,
             embeddings=embeddings,
+            scale=None,
             alpha=self.alpha / FURTHER_SCORES if alpha is None else alpha,
             step=self.tested.step(metric, embeddings) if self.tested else 0.0,
             assumed=_assumed(self.experiment, self.unit, metric, embeddings),

@@ -1048,6 +1048,8 @@ class _Reader:
 
     def _within(self, own: pd.DataFrame, given: ScoreScale | None) -> ScoreScale:
         """The given scale, or points for scores beyond percentages; an accuracy of 101 is refused."""
+        if given == "times":
+            return self._ratios(own)
         high = 1 if given == "fractions" else 100
         outside = own[~own["value"].between(0, high)]
         if given == "points" or outside.empty:
@@ -1064,6 +1066,18 @@ class _Reader:
         if given is None and not is_bounded(self.score) and several:
             raise self._asks(text, scale="points")
         raise ScoresError(text)
+
+    def _ratios(self, own: pd.DataFrame) -> ScoreScale:
+        """Ratios, which positive scores have, one by one."""
+        if self.spread:
+            raise ScoresError(
+                "a mean ± deviation has no ratio of single scores; give the runs, or leave out --scale times"
+            )
+        low = own[own["value"] <= 0]
+        if len(low):
+            one = low.iloc[0]
+            raise ScoresError(f"row {one['row']}: {one['value']:g} in {self.score!r} has no ratio; use --scale points")
+        return "times"
 
     def _what_repeats(self, own: pd.DataFrame) -> tuple[Repeats, str]:
         if self.spread:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from results.records.frame import EMBEDDING_KINDS
 
-ScoreScale = Literal["fractions", "percent", "points"]
+ScoreScale = Literal["fractions", "percent", "points", "times"]
 
 Repeats = Literal["run", "search", "block", "fold", "dataset", "summary"]
 """What a row repeats: a run, a search, a block that all methods share, a fold, a dataset; or it sums runs up."""
@@ -45,7 +45,8 @@ class Reading:
         last: Column of which the last value of each run is taken, such as the epoch.
         best_of: Column of a validation score that chooses one trial of each search.
         n: Number of runs behind each mean of a summary, such as `5`; `folds`, or `5-folds`, if they are folds.
-        scale: What the scores are; None to tell it from their range. `points` are no percentages.
+        scale: What the scores are; None to tell it from their range. `points` are no percentages; `times` are positive
+            and compared by their ratios.
         lower_is_better: Whether a lower score is better. None to tell it from the name.
         plus_minus: What stands behind ± in a summary: a standard deviation, or a standard error.
     """
@@ -113,7 +114,7 @@ class ReadScores:
         frame: One row per run and score, with the columns of `results.records.frame.scores` and those in which
             `reproduce export runs` writes what an experiment asks: experiment, question, planned. They are empty in
             other tables, as is `search` where none is given. `run` is what rows are paired by, where they are.
-            Summaries have the columns deviation and n. Percentages are fractions of 1, points as they are.
+            Summaries have the columns deviation and n. Percentages are fractions of 1, others as they are.
         score: The compared score's name in the table; `metric` and `embeddings` as in the frame.
         scale: What its values were taken for.
         scores: Names of all scores.

@@ -56,6 +56,8 @@ def test_a_ratio_has_the_ends_of_its_interval(ratio, factor):
         (0.00012345, NumberFormat(digits=3, significant=True), "0.000123"),
         (0.0004, NumberFormat(digits=3, smallest=0.001), "< 0.001"),
         (math.log(1.5), RATIO, "1.50"),
+        (math.log(170), replace(RATIO, digits=4, significant=True), "170.0"),
+        (math.log(0.00017), replace(RATIO, digits=3, significant=True), "0.000170"),
     ],
 )
 def test_a_number_as_its_format_says(value, form, text):

@@ -19,7 +19,7 @@ from reports.figures.style import FigureError, files_of
 from reports.page.sweeps import dependence_plot
 from results.answer.intervals import Interval
 from results.answer.sample import sample_of
-from results.answer.scale import scale_of
+from results.answer.scaling import scaling_of
 from results.records.trials import Trial
 from tests.support.drawn import HALF, RUNS, legend_texts, lines_labelled, method_runs, points
 
@@ -30,7 +30,7 @@ def bars_of(axes):
 
 def test_intervals_show_mean_interval_and_runs():
     figure = interval_plot(
-        {"Triplet": method_runs(RUNS), "One": method_runs((0.4,))}, "P@1", sample_of("run"), scale_of("fractions")
+        {"Triplet": method_runs(RUNS), "One": method_runs((0.4,))}, "P@1", sample_of("run"), scaling_of("fractions")
     )
     axes = figure.axes[0]
     means = [(line.get_xdata()[0], line.get_ydata()[0]) for line in lines_labelled(axes, "mean")]
@@ -46,7 +46,7 @@ def test_intervals_show_mean_interval_and_runs():
 
 def test_an_interval_over_searches_is_the_given_one():
     figure = interval_plot(
-        {"A": ((0.3, 0.31), Interval(0.305, 0.1, 2))}, "MAP@R, %", sample_of("search"), scale_of("fractions")
+        {"A": ((0.3, 0.31), Interval(0.305, 0.1, 2))}, "MAP@R, %", sample_of("search"), scaling_of("fractions")
     )
     assert figure.axes[0].get_xlabel() == "MAP@R, %\n(mean and 95 % interval over n searches)"
     (ends,) = bars_of(figure.axes[0])[0].lines[2][0].get_segments()
@@ -167,7 +167,7 @@ def test_the_caption_of_a_search_counts_raced_trials_and_names_failed_ones():
 
 def test_the_same_figure_gives_the_same_files_and_names_are_no_formulas():
     figures = [
-        interval_plot({"costs $5 and_ $\\frac$": method_runs(RUNS)}, "x", sample_of("run"), scale_of("fractions"))
+        interval_plot({"costs $5 and_ $\\frac$": method_runs(RUNS)}, "x", sample_of("run"), scaling_of("fractions"))
         for _ in range(2)
     ]
     assert figures[0].axes[0].get_yticklabels()[0].get_text() == "costs $5 and_ $\\frac$\n(n\u00a0=\u00a03)"
@@ -177,11 +177,13 @@ def test_the_same_figure_gives_the_same_files_and_names_are_no_formulas():
 
 
 def test_a_style_of_the_user_changes_no_figure():
-    plain = files_of(interval_plot({"A": method_runs(RUNS)}, "x", sample_of("run"), scale_of("fractions")))
+    plain = files_of(interval_plot({"A": method_runs(RUNS)}, "x", sample_of("run"), scaling_of("fractions")))
     own = {
         **{"text.usetex": True, "font.family": "monospace", "lines.markeredgewidth": 4, "errorbar.capsize": 9},
         **{"axes.facecolor": "black", "lines.linestyle": "None", "savefig.bbox": "tight", "xtick.bottom": False},
     }
     with mpl.rc_context(own):
-        assert files_of(interval_plot({"A": method_runs(RUNS)}, "x", sample_of("run"), scale_of("fractions"))) == plain
+        assert (
+            files_of(interval_plot({"A": method_runs(RUNS)}, "x", sample_of("run"), scaling_of("fractions"))) == plain
+        )
         assert mpl.rcParams["lines.markeredgewidth"] == 4, "the user's own figures keep the style"

@@ -18,8 +18,8 @@ from reports.tables.result_table import table_of
 from results.answer import Question, answer
 from results.answer.audit import audit
 from results.answer.compare import plain_test
+from results.answer.pair_tests import signed_rank
 from results.answer.planning import more_for, seen_with
-from results.answer.signed_ranks import signed_rank
 from results.answer.table_caveats import shared_part
 from results.records.scores_table import OpenQuestionsError, Reading, ScoresError
 from tests.support import repeats, typical_search

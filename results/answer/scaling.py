@@ -8,33 +8,33 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
-from typing import NewType
+
+import numpy as np
 
 from results.numbers import ENDLESS, MOST_DIGITS, Ends, NumberFormat
 from results.records.scores_table import ScoreScale
 
-Score = NewType("Score", float)
-"""A score, or a mean of scores, as methods are compared in it: fractions of 1 where scores are percentages."""
-
-Gap = NewType("Gap", float)
-"""A difference of two scores, also the half width of an interval, a deviation and a margin."""
-
 
 @dataclass(frozen=True)
-class Scale:
+class Scaling:
     """How scores are compared and written.
 
-    Numbers have `digits` after the point in sentences, and one more in tables (`more`).
+    Methods are compared in values. These are the scores of a frame, or for ratios their logarithms, whose differences
+    are shown as what they are the logarithm of. Numbers have `digits` in sentences, and one more in tables (`more`).
 
     Attributes:
-        digits: Digits after the point in sentences.
+        digits: Digits after the point in sentences. Scores that are compared by ratios have as many significant ones,
+            and one more.
         unit: What stands behind a score.
-        gap_unit: What stands behind a difference.
+        gap_unit: What stands behind a difference, and `gap_of` before the name of the score.
         numbers: What scores are, in a caption.
+        mean: What a mean is, in a caption, with its interval (`spread`), also where it passes an end (`cut`).
         gaps_in: What differences are in, in a caption.
-        in_files: What scores are in files.
-        factor: What scores are multiplied by where they are shown.
-        ends: The lowest and the highest score.
+        in_files: What scores are in files, and `spread_in_files` what stands beside a mean.
+        note: How differences are tested, if not as differences of scores.
+        factor: What values are multiplied by where they are shown.
+        ratio: Whether scores are compared by their ratios.
+        ends: The lowest and the highest value.
         usual_margin: Methods that differ by less count as equal, unless another margin is asked for; as it is shown.
         least_digits: Digits that scores have at least, also where they vary by more.
         coarse: Rounding to a step of this size or more is named; None if it is where scores vary by less.
@@ -43,48 +43,70 @@ class Scale:
     digits: int = 1
     unit: str = ""
     gap_unit: str = ""
+    gap_of: str = "in"
     numbers: str = "Scores"
+    mean: str = "mean"
+    spread: str = " ± half width of the 95 % interval"
+    cut: str = ", or [its ends] where scores end,"
     gaps_in: str = "in its own unit"
     in_files: str = "unbounded"
+    spread_in_files: str = "ci95_half_width"
+    note: str = ""
     factor: int = 1
+    ratio: bool = False
     ends: Ends = ENDLESS
     usual_margin: float | None = None
     least_digits: int = 0
     coarse: float | None = None
 
     def to_values(self, scores: Iterable[float]) -> list[float]:
-        """Return what methods are compared in, from the scores of a frame."""
-        return list(scores)
+        """Return the values of scores of a frame; raises ValueError if a score has no ratio."""
+        scores = list(scores)
+        if not self.ratio:
+            return scores
+        if min(scores, default=1.0) <= 0:
+            raise ValueError(f"a score of {min(scores):g} has no ratio to others; compare differences (--scale points)")
+        return [math.log(score) for score in scores]
 
-    def gap_of(self, shown: float) -> Gap:
-        """Return a difference from how it is shown, such as one of 0.5 points."""
-        return Gap(shown / self.factor)
+    def to_step(self, step: float, scores: Iterable[float]) -> float:
+        """Return the step of values from that of scores; of ratios where the typical score is."""
+        return step / float(np.median(list(scores))) if self.ratio else step
 
-    def in_file(self, gap: float) -> float:
-        """Return a difference as it stands in files: in the unit of the scores there."""
-        return gap
+    def to_gap(self, shown: float) -> float:
+        """Return a difference, a deviation or a margin of values from how it is shown, such as one of 0.5 points."""
+        if self.ratio and shown < 1:
+            raise ValueError(
+                f"{shown:g} is no ratio of a better and a worse score; give one of at least 1, such as 1.05"
+            )
+        return math.log(shown) if self.ratio else shown / self.factor
+
+    def in_file(self, value: float | None) -> float | None:
+        """Return a value, or a difference, as it stands in files: percentages as fractions of 1, ratios as they are."""
+        return value if value is None or not self.ratio else math.exp(value)
 
     @property
     def largest(self) -> float:
-        """The largest difference that two scores can have: 100 points of percentages; other points have no end."""
+        """The largest difference that two values can have: 100 points of percentages; others have no end."""
         return self.ends[1] - self.ends[0]
 
     def of_two(self, a: str, b: str) -> str:
-        """Write what a difference is of: `A − B`."""
-        return f"{a} − {b}"
+        """Write what a difference is of: `A − B`, or `A / B`."""
+        return f"{a} {'/' if self.ratio else '−'} {b}"
 
     def score_format(self, *, more: bool = False) -> NumberFormat:
-        """Return the format of scores."""
-        return self._format(self.ends, more=more)
+        """Return the format of values as scores."""
+        form = self._format(self.ends, more=more)
+        return replace(form, digits=self.digits + 1 + more, significant=True) if self.ratio else form
 
     def gap_format(self, *, more: bool = False, signed: bool = False) -> NumberFormat:
-        """Return the format of differences; `signed` shows a plus too."""
-        return replace(self._format((-self.largest, self.largest), more=more), signed=signed)
+        """Return the format of differences; `signed` shows a plus too, which a ratio never has."""
+        form = self._format((-self.largest, self.largest), more=more)
+        return replace(form, signed=signed and not self.ratio)
 
     def _format(self, ends: Ends, *, more: bool) -> NumberFormat:
         digits = self.digits + more
-        significant = digits > MOST_DIGITS
-        return NumberFormat(3 if significant else digits, self.factor, significant=significant, ends=ends)
+        small = digits > MOST_DIGITS and not self.ratio
+        return NumberFormat(3 if small else digits, self.factor, significant=small, ends=ends, exponential=self.ratio)
 
     def score(self, value: float, half_width: float | None = None, *, more: bool = False) -> str:
         """Write a score, with its interval if it has one: `32.0 ± 0.9`."""
@@ -108,7 +130,10 @@ class Scale:
         return number + (self.gap_unit.rstrip("s") if number == "1" else self.gap_unit) if unit else number
 
     def two_digits(self, gap: float, *, down: bool = False, unit: bool = True) -> str:
-        """Write a deviation with two digits; `down` rounds them down, so that what holds below it holds for them."""
+        """Write a deviation with two digits; `down` rounds them down, so that what holds below it holds for them.
+
+        Of a ratio they are those of its distance from 1.
+        """
         form = self.gap_format()
         none, shown = form.shown(0.0), form.shown(gap)
         digits = 1 - math.floor(math.log10(shown - none))
@@ -116,9 +141,10 @@ class Scale:
         return f"{none + round(rounded, digits):.12g}{self.gap_unit if unit else ''}"
 
 
-_SHARES = Scale(
+_SHARES = Scaling(
     unit=" %",
     gap_unit=" points",
+    gap_of="of",
     numbers="Percentages",
     gaps_in="in percentage points",
     in_files="as a fraction of 1",
@@ -129,11 +155,24 @@ _SHARES = Scale(
     coarse=0.001,
 )
 
-_SCALES: Mapping[ScoreScale, Scale] = MappingProxyType({"fractions": _SHARES, "percent": _SHARES, "points": Scale()})
+_RATIOS = Scaling(
+    gap_unit=" times",
+    mean="geometric mean",
+    spread=" [95 % interval]",
+    gaps_in="as ratios",
+    spread_in_files="ci95_factor",
+    note="differences are ratios of geometric means, tested as differences of logarithms",
+    ratio=True,
+    least_digits=2,
+)
+
+_SCALES: Mapping[ScoreScale, Scaling] = MappingProxyType(
+    {"fractions": _SHARES, "percent": _SHARES, "points": Scaling(), "times": _RATIOS}
+)
 
 
 @cache
-def scale_of(kind: ScoreScale | None, digits: int = 1) -> Scale:
+def scaling_of(kind: ScoreScale | None, digits: int = 1) -> Scaling:
     """Return the scale of a kind of scores; those of experiments of this suite are fractions of 1.
 
     Args:
