@@ -49,7 +49,7 @@ def differences(found: Answer) -> Table:
         rows=tuple(Row(found.of_two(pair), _cells(found, pair, own, names)) for pair, own in pairs),
         own_sheet=Sheet(_header(found), tuple(_values(found, pair, own, plain=plain) for pair, own in pairs)),
         first="Methods",
-        in_latex=("difference", "verdict"),
+        in_latex=(found.scaling.gap_name, "verdict"),
         notes=(*limited_words(found), *(finding.sentences for finding in shown)),
         remarks=tuple(_reading(found)),
     )
@@ -208,7 +208,7 @@ def _columns(found: Answer) -> tuple[Column, ...]:
             *([Column("would have shown", meaning=_would_have_shown(found.question))] if _has_smallest(found) else []),
         ]
     of_classes = [Column("± over classes", meaning=_OVER_CLASSES)] if _has_classes(found) else []
-    columns = (Column("difference"), *of_classes, Column("verdict", numeric=False), *more)
+    columns = (Column(found.scaling.gap_name), *of_classes, Column("verdict", numeric=False), *more)
     return (*columns, Column("settings found", numeric=False)) if found.settings else columns
 
 

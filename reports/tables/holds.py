@@ -36,13 +36,13 @@ def holds_table(found: Answer, *, every: bool = False) -> Table:
         title=f"{found.question.title}: does it hold?",
         caption=f"The verdict on {found.question.score_name}, and the same under one other condition at a time{shown}.",
         columns=(
-            *(Column("difference"), Column("verdict", numeric=False), Column("holds", numeric=False)),
+            *(Column(found.scaling.gap_name), Column("verdict", numeric=False), Column("holds", numeric=False)),
             Column("what decides it", numeric=False),
         ),
         rows=tuple(rows),
         own_sheet=Sheet(_HEADER, tuple(values)),
         first="Methods",
-        in_latex=("difference", "verdict", "holds"),
+        in_latex=(found.scaling.gap_name, "verdict", "holds"),
         notes=tuple(limited_words(found)),
         remarks=(
             "Each condition has tests of its own at the level of the first. Holds: the verdict is the same there. "

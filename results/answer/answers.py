@@ -317,7 +317,7 @@ class Answer:
         compared = pd.DataFrame(
             {
                 "": [self.of_two(pair) for pair in pairs],
-                "difference": [self.difference_words(pair, more=True, signed=True) for pair in pairs],
+                scaling.gap_name: [self.difference_words(pair, more=True, signed=True) for pair in pairs],
                 "verdict": [self.verdict_words(one) for one in pairs],
                 "would have shown": [
                     ""

@@ -29,7 +29,7 @@ class Scaling:
         gap_unit: What stands behind a difference, and `gap_of` before the name of the score.
         numbers: What scores are, in a caption.
         mean: What a mean is, in a caption, with its interval (`spread`), also where it passes an end (`cut`).
-        gaps_in: What differences are in, in a caption.
+        gap_name: What differences are called above a column, and `gaps_in` what they are in, in a caption.
         in_files: What scores are in files, and `spread_in_files` what stands beside a mean.
         note: How differences are tested, if not as differences of scores.
         factor: What values are multiplied by where they are shown.
@@ -48,6 +48,7 @@ class Scaling:
     mean: str = "mean"
     spread: str = " ± half width of the 95 % interval"
     cut: str = ", or [its ends] where scores end,"
+    gap_name: str = "difference"
     gaps_in: str = "in its own unit"
     in_files: str = "unbounded"
     spread_in_files: str = "ci95_half_width"
@@ -159,6 +160,7 @@ _RATIOS = Scaling(
     gap_unit=" times",
     mean="geometric mean",
     spread=" [95 % interval]",
+    gap_name="ratio",
     gaps_in="as ratios",
     spread_in_files="ci95_factor",
     note="differences are ratios of geometric means, tested as differences of logarithms",

@@ -80,7 +80,7 @@ def test_every_reader_has_ratios(found):
     assert headline(found).startswith(f"A beats B by {by} {low} {high} times in ms")
     assert comparison_lines(found)[0] == f"A beats B by {by} {low} {high} times"
     ratio = GEOMETRIC["A"] / GEOMETRIC["B"]
-    assert cell_text(differences(found).row("A / B")["difference"]).startswith(f"{ratio:.3f} [")
+    assert cell_text(differences(found).row("A / B")["ratio"]).startswith(f"{ratio:.3f} [")
     assert differences(found).row("A / B")["size"].value == "beyond 1.05"
     assert holds_table(found).rows[0].head == "A / B"
     assert f"${ratio:.3f}\\ [" in to_latex(differences(found))
