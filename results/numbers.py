@@ -65,7 +65,8 @@ class NumberFormat:
         return " to ".join(dict.fromkeys(self._number(end) for end in (min(known), max(known))))
 
     def _number(self, value: float, sign: str = "") -> str:
-        shown = value if isinstance(value, int) and self.scale == 1 and not self.exponential else self.shown(value)
+        whole = isinstance(value, int) and self.scale == 1
+        shown = math.exp(value) if self.exponential else value if whole else self.scale * value
         if isinstance(shown, int) and self.digits == 0:
             return f"{shown:{sign}{',' if self.thousands else ''}d}"
         if self.significant and _LARGE > abs(shown) >= (10**self.digits if not self.exponential else 1 / _LARGE):

@@ -84,9 +84,8 @@ def asked_by(read: ReadScores) -> dict[str, Any]:
 
 def answer_frame(frame: pd.DataFrame, question: Question) -> ScoresAnswer:
     """Answer a question about the scores of a frame that has the columns of `results.records.frame`."""
-    scores = _scores_of(frame, question)
-    question = question if question.methods else _of_found(question, scores)
-    runs = _values_of(scores, question)
+    runs = _runs(frame, question)
+    question = question if question.methods else _of_found(question, runs, _of_score(frame, question)["value"].tolist())
     if question.compare not in ("all", "best", *question.compared):
         raise ValueError(f"compare {question.compare!r}: use all, best, or one of {some(question.compared)}")
     methods = len(question.compared)
@@ -166,23 +165,19 @@ def intervals_on(found: Answer, scores: Iterable[MetricOn]) -> dict[MetricOn, Ma
 
 
 def _runs(frame: pd.DataFrame, question: Question) -> Runs:
-    return _values_of(_scores_of(frame, question), question)
-
-
-def _values_of(scores: Runs, question: Question) -> Runs:
-    """The values in which scores are compared."""
-    to_values = question.scaling.to_values
-    return {method: {search: to_values(of) for search, of in own.items()} for method, own in scores.items()}
-
-
-def _scores_of(frame: pd.DataFrame, question: Question) -> Runs:
-    of_score = frame[(frame["metric"] == question.score) & (frame["embeddings"] == question.embeddings)]
+    """The values in which the scores of the question are compared."""
+    of_score = _of_score(frame, question)
+    of_score = of_score.assign(value=question.scaling.to_values(of_score["value"]))
     if question.sample.paired:
         return _paired_runs(of_score, question)
     runs: dict[str, dict[Any, list[float]]] = {}
     for method, search, value in zip(of_score["method"], of_score["search"], of_score["value"], strict=True):
         runs.setdefault(method, {}).setdefault(search, []).append(value)
     return runs
+
+
+def _of_score(frame: pd.DataFrame, question: Question) -> pd.DataFrame:
+    return frame[(frame["metric"] == question.score) & (frame["embeddings"] == question.embeddings)]
 
 
 def _paired_runs(of_score: pd.DataFrame, question: Question) -> Runs:
@@ -207,21 +202,20 @@ def _summaries(frame: pd.DataFrame, question: Question) -> dict[str, tuple[float
     }
 
 
-def _of_found(question: Question, scores: Runs) -> Question:
+def _of_found(question: Question, runs: Runs, scores: list[float]) -> Question:
     """A question about the methods that are there, with all that they have."""
-    unit, scaling = _unit_of(question, scores), question.scaling
+    unit, scaling = _unit_of(question, runs), question.scaling
     sample = sample_of(unit)
     methods = {
         key: Planned(key, len(own), min(map(len, own.values())))
         if sample.of_searches
         else Planned(key, 0, sum(map(len, own.values())), searched=sample.about == "methods")
-        for key, own in scores.items()
+        for key, own in runs.items()
     }
     counts = [planned.searches or planned.runs for planned in methods.values()]
     units = 1 if sample.test == "assumed" else min((one for one in counts if one > 1), default=1)
-    every = [score for own in scores.values() for of_search in own.values() for score in of_search]
-    step = question.step or (0.0 if sample.test == "welch" else scaling.to_step(rounding_step(every), every))
-    digits = max(scaling.least_digits, _digits(_values_of(scores, question), scaling))
+    step = question.step or (0.0 if sample.test == "welch" else scaling.to_step(rounding_step(scores), scores))
+    digits = max(scaling.least_digits, _digits(runs, scaling))
     return replace(question, unit=unit, methods=methods, units=units, step=step, digits=digits)
 
 

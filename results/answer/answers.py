@@ -243,7 +243,7 @@ class Answer:
     def methods(self) -> pd.DataFrame:
         """A row per method: mean and half width, counts, and the places that it can have.
 
-        Percentages are fractions of 1.
+        Percentages are fractions of 1; what is compared by ratios are logarithms.
         """
         rows = []
         for key in [*self.order, *(key for key in self.intervals if key not in self.compared)]:
@@ -259,7 +259,7 @@ class Answer:
     def differences(self) -> pd.DataFrame:
         """A row per pair that was asked for: difference and half width, p values and verdicts.
 
-        `difference_of_all` counts the searches (or runs) that failed too.
+        Numbers are in the unit of `methods`. `difference_of_all` counts the searches (or runs) that failed too.
         """
         of_pair = ("a", "b", "difference", "difference_of_all", "better", "half_width", "p", "p_better", "smallest")
         columns = [*of_pair, "break_even", "size", "untested", "ahead", "extent"]

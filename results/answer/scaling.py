@@ -4,12 +4,13 @@ A new kind of scale is one entry of `_SCALES`. No number leaves an answer in ano
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
 
 import numpy as np
+import pandas as pd
 
 from results.numbers import ENDLESS, MOST_DIGITS, Ends, NumberFormat
 from results.records.scores_table import ScoreScale
@@ -60,18 +61,20 @@ class Scaling:
     least_digits: int = 0
     coarse: float | None = None
 
-    def to_values(self, scores: Iterable[float]) -> list[float]:
+    def to_values(self, scores: pd.Series) -> pd.Series:
         """Return the values of scores of a frame; raises ValueError if a score has no ratio."""
-        scores = list(scores)
         if not self.ratio:
             return scores
-        if min(scores, default=1.0) <= 0:
-            raise ValueError(f"a score of {min(scores):g} has no ratio to others; compare differences (--scale points)")
-        return [math.log(score) for score in scores]
+        if (scores <= 0).any():
+            raise ValueError(
+                f"a score of {scores.min():g} has no ratio to others; compare differences (--scale points)"
+            )
+        values: pd.Series = np.log(scores)
+        return values
 
-    def to_step(self, step: float, scores: Iterable[float]) -> float:
+    def to_step(self, step: float, scores: Sequence[float]) -> float:
         """Return the step of values from that of scores; of ratios where the typical score is."""
-        return step / float(np.median(list(scores))) if self.ratio else step
+        return step / float(np.median(scores)) if self.ratio else step
 
     def to_gap(self, shown: float) -> float:
         """Return a difference, a deviation or a margin of values from how it is shown, such as one of 0.5 points."""
