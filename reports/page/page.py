@@ -67,51 +67,62 @@ def build_page(material: Material) -> tuple[str, tuple[PageFigure, ...]]:
 
 def page_values(material: Material, figures: tuple[PageFigure, ...] = ()) -> dict[str, Any]:
     """Return the values of the page's template."""
-    found = material.answer if isinstance(material.answer, ExperimentAnswer) else None
-    measured = found.measured if found else None
-    environments, numbers = _environments(material)
-    compared = _published(material, found) if found else []
+    answer = material.answer
+    found = answer if isinstance(answer, ExperimentAnswer) else None
+    tested = {
+        "asked": capitalized(asked_pairs(answer)),
+        "compared": compared_words(answer),
+        "variance": variance_words(answer),
+    }
     return {
         "material": material,
-        "measured": measured,
-        "headline": headline(material.answer),
-        "stands": what_stands(material.answer),
-        "holds": _table_if_any(material, holds_table(material.answer), "holds"),
-        "findings": {level: [one for one in material.answer.findings if one.level == level] for level in _LEVELS},
+        "headline": headline(answer),
+        "stands": what_stands(answer),
+        "holds": _table_if_any(material, holds_table(answer), "holds"),
+        "findings": {level: [one for one in answer.findings if one.level == level] for level in _LEVELS},
         "ranking": ranking(material),
-        "matrix": matrix(material.answer),
-        "reading_of_marks": reading_of_marks(material.answer),
-        "pairs": _table_if_any(material, differences(material.answer), "differences"),
-        "asked": capitalized(asked_pairs(material.answer)) if material.answer.compared else "",
-        "compared": compared_words(material.answer) if material.answer.compared else "",
-        "adjustment": adjustment_words(material.answer.question),
-        "variance": variance_words(material.answer) if material.answer.compared else "",
-        "exceptions": material.answer.sample.may_err,
+        "matrix": matrix(answer),
+        "reading_of_marks": reading_of_marks(answer),
+        "pairs": _table_if_any(material, differences(answer), "differences"),
+        **(tested if answer.compared else dict.fromkeys(tested, "")),
+        "adjustment": adjustment_words(answer.question),
+        "exceptions": answer.sample.may_err,
+        "scores": _table(material, table_of(answer), "table", "results"),
+        "figures": {
+            section: [figure for figure in figures if figure.section == section]
+            for section in dict.fromkeys(figure.section for figure in figures)
+        },
+        "version": version(),
+        **_of_experiment(material, found),
+    }
+
+
+def _of_experiment(material: Material, found: ExperimentAnswer | None) -> dict[str, Any]:
+    """What only an experiment has: its runs and trainings, settings, and the tables of papers; empty without one."""
+    measured = found.measured if found else None
+    compared = _published(material, found) if found else []
+    environments, environment_of = _environments(material)
+    settings = flat(measured.plan.experiment.without_folder()) if measured else ()
+    cut_off = list(cut_offs(measured).values()) if measured else []
+    return {
+        "measured": measured,
         "published": [
             PageTable(table := published_layout(one), _downloads(table, one.published.name))
             for one in (replace(one, rows=tuple(row for row in one.rows if row.was_run)) for one in compared)
             if one.rows
         ],
         "not_compared": [one for one in compared if not any(row.was_run for row in one.rows)],
-        "scores": _table(material, table_of(material.answer), "table", "results"),
         "recipes": _table_if_any(material, recipes(found), "recipes") if found else None,
         "details": list(filter(None, _details(material, found))) if found else [],
-        "figures": {
-            section: [figure for figure in figures if figure.section == section]
-            for section in dict.fromkeys(figure.section for figure in figures)
-        },
-        "settings": {
-            key: ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-            for key, value in (flat(measured.plan.experiment.without_folder()) if measured else ())
-            if value not in ([], None)
-        },
-        "cut_off": [
-            sum(numbers) for numbers in zip((0, 0), *(cut_offs(measured).values() if measured else ()), strict=True)
-        ],
+        "settings": {key: _setting(value) for key, value in settings if value not in ([], None)},
+        "cut_off": (sum(cut for cut, _ in cut_off), sum(trained for _, trained in cut_off)),
         "environments": environments,
-        "environment_of": numbers,
-        "version": version(),
+        "environment_of": environment_of,
     }
+
+
+def _setting(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _downloads(table: Table, name: str) -> tuple[tuple[str, str], ...]:

@@ -33,21 +33,25 @@ class PairMark:
 
 def pair_mark(found: Answer, pair: Pair) -> PairMark:
     """Say what a pair shows of its method a."""
-    title = found.titles[pair.a]
-    if pair.better:
-        kind = "better" if pair.better == pair.a else "worse"
-        verdict, sign = f"{title} is {kind}", ("▲▼" if pair.size == "beyond" else "△▽")[kind == "worse"]
-    elif pair.size == "within":
-        kind, sign, verdict = "equal", "=", "equal"
-    elif pair.ahead:
-        kind, sign, verdict = "open", "◦", open_words(found, pair)
-    else:
-        kind, sign, verdict = "open", "–" if pair.untested else "·", open_words(found, pair)
+    kind, sign, verdict = _verdict_mark(found, pair)
     if pair.size != "cannot tell":
         verdict += f", {size_words(pair, found.question)}{found.scaling.gap_unit}"
     difference = f"{found.difference_words(pair, more=True, signed=True)}{found.scaling.gap_unit}"
     words = f"{found.of_two(pair)}\n{difference}\n{verdict}"
     return PairMark(sign, kind, words, found.scaling.gap(pair.difference, more=True, signed=True))
+
+
+def _verdict_mark(found: Answer, pair: Pair) -> tuple[str, str, str]:
+    """The kind of a pair's mark, its sign, and its verdict in words."""
+    if pair.better:
+        beyond, title = pair.size == "beyond", found.titles[pair.a]
+        if pair.better == pair.a:
+            return "better", "▲" if beyond else "△", f"{title} is better"
+        return "worse", "▼" if beyond else "▽", f"{title} is worse"
+    if pair.size == "within":
+        return "equal", "=", "equal"
+    sign = "◦" if pair.ahead else "–" if pair.untested else "·"
+    return "open", sign, open_words(found, pair)
 
 
 def matrix(found: Answer) -> list[tuple[str, list[PairMark | None]]]:
