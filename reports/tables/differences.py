@@ -41,9 +41,10 @@ def differences(found: Answer) -> Table:
     pairs = [(pair, find_pair(found.settings, pair.a, pair.b)) for pair in (*found.shown_pairs, *found.gains)]
     columns, plain = _columns(found), _has_plain(found)
     names = frozenset(column.name for column in columns)
+    primary = ", the primary score" if found.question.experiment else ""
     return Table(
         title=title,
-        caption=f"{'Interim. ' if found.interim else ''}Differences of {found.question.score_name}, the primary score, "
+        caption=f"{'Interim. ' if found.interim else ''}Differences of {found.question.score_name}{primary}, "
         f"{_in_unit(found.question)}: {' and '.join(asked)}, over {found.sample.over}.",
         columns=columns,
         rows=tuple(Row(found.of_two(pair), _cells(found, pair, own, names)) for pair, own in pairs),

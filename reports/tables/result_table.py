@@ -251,7 +251,8 @@ def _caption(found: Answer, measured: MeasuredExperiment | None, rows: Sequence[
     name = found.question.score_name
     compared = f"No two methods are compared in {name}."
     if found.shown_pairs:
-        compared = f"Compared in the primary score, {name}: {asked_pairs(found)}."
+        primary = "the primary score, " if found.question.experiment else ""
+        compared = f"Compared in {primary}{name}: {asked_pairs(found)}."
         if found.interim:
             compared += " Interim: searches or runs are missing, so no value is bold."
     of_data = ""
