@@ -202,8 +202,9 @@ def _cells(board: Board, pair: PairOverDatasets) -> list[Cell]:
 
 
 def _note(found: Answer, pair: Pair) -> str:
-    """Why a pair has no test, or what failures make of it."""
-    return pair.untested or (f"({found.with_failed_words(pair)})" if pair.means_disagree else "")
+    """Why a pair has no test, what failures make of it, or how far the lead of one goes."""
+    note = found.with_failed_words(pair) if pair.means_disagree else found.ahead_words(pair)
+    return pair.untested or (f"({note})" if note else "")
 
 
 def _counts(pairs: Sequence[tuple[PairOverDatasets, bool]]) -> str:

@@ -250,7 +250,7 @@ def _answer_cells(claim: Claim, answer: RunsAnswer | None) -> list[Cell]:
     pair = answer.pair
     counts = [len(side.units) for side in (pair.of_a, pair.of_b)]
     return [
-        Cell(pair.untested or size_words(pair, answer.answer.question)),
+        Cell(pair.untested or answer.answer.ahead_words(pair) or size_words(pair, answer.answer.question)),
         Cell(pair.difference, pair.half_width, form=POINTS, kind="measured"),
         Cell(pair.claimed_size(claim.points / 100) if answer.differences == () else None),
         Cell(pair.p_better, form=P_VALUE),

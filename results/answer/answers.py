@@ -206,8 +206,11 @@ class Answer:
         return [pair for pair in self.shown_pairs if pair.ahead]
 
     def ahead_words(self, pair: Pair) -> str:
-        """Write which method of such a pair is ahead, and how far that goes: `A better after 400 steps`."""
-        return f"{self.titles[pair.ahead or '']} better {pair.extent}"
+        """Write which method of such a pair is ahead, and how far that goes: `A better after 400 steps`.
+
+        Nothing of other pairs.
+        """
+        return f"{self.titles[pair.ahead]} better {pair.extent}" if pair.ahead else ""
 
     def with_failed_words(self, pair: Pair) -> str:
         """Write the difference that counts failures too, such as `with failed runs -26.1`."""

@@ -91,6 +91,8 @@ def test_the_kept_board_says_what_holds_on_both_and_which_search_is_set_aside():
         "On handwriting, 1 of 3 searches of Contrastive found no good setting (14.1) and is set aside.",
     )
     assert decided.rows == ()
+    notes = [cell.note for row in pairs_table(board).rows for cell in row.cells if cell.note]
+    assert any(note.endswith(" better after 400 steps)") for note in notes), "how far a lead goes"
 
 
 def test_two_datasets_have_no_mean():
