@@ -163,16 +163,22 @@ class Table:
         """The content of CSV and JSON files, in the units of the table unless it has a sheet of its own."""
         if self.own_sheet is not None:
             return self.own_sheet
-        wide = [any(row.cells[place].half_width is not None for row in self.rows) for place in range(len(self.columns))]
+        spreads = [self._spread(place) for place in range(len(self.columns))]
         header = [self.first]
-        header += [f"{column.title}{of}" for column, two in zip(self.columns, wide, strict=True) for of in _PARTS[two]]
+        for column, spread in zip(self.columns, spreads, strict=True):
+            header += [column.title, *([f"{column.title} {spread}"] if spread else [])]
         rows = []
         for row in self.rows:
             values: list[Value] = [row.head]
-            for cell, two in zip(row.cells, wide, strict=True):
-                values += [_plain(cell, cell.value), *([_plain(cell, cell.half_width)] if two else [])]
+            for cell, spread in zip(row.cells, spreads, strict=True):
+                values += [_plain(cell, cell.value), *([_plain(cell, cell.half_width)] if spread else [])]
             rows.append(tuple(values))
         return Sheet(tuple(header), tuple(rows))
+
+    def _spread(self, place: int) -> str:
+        """What stands beside the numbers of a column: half widths, or for ratios the factor to the interval's ends."""
+        wide = [row.cells[place] for row in self.rows if row.cells[place].half_width is not None]
+        return "" if not wide else "factor" if wide[0].form.exponential else "±"
 
     @property
     def groups(self) -> list[tuple[str, int]]:
@@ -195,9 +201,6 @@ class Table:
     def full_caption(self) -> str:
         """Caption and legend."""
         return " ".join(part for part in (self.caption, self.legend) if part)
-
-
-_PARTS = {False: ("",), True: ("", " ±")}
 
 
 def _plain(cell: Cell, value: str | float | int | None) -> Value:
