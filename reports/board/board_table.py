@@ -215,13 +215,13 @@ def _counts(pairs: Sequence[tuple[PairOverDatasets, bool]]) -> str:
 
 
 _OVER_ALL = (
-    "Consistent: all intervals and that of the mean lie on one side of zero. Mean: all datasets count equally. "
-    "Predicted: where a difference newly measured on another such dataset, with the same budget, lies in about 95 % of "
-    "cases. Depends on the dataset: two intervals lie on opposite sides of zero."
+    "Consistent: all intervals and that of the mean lie on one side of no difference. Mean: all datasets count "
+    "equally. Predicted: where a difference newly measured on another such dataset, with the same budget, lies in "
+    "about 95 % of cases. Depends on the dataset: two intervals lie on opposite sides of it."
 )
 _OVER_TWO = (
-    "Hint: both intervals lie on the same side of zero, which a third dataset can still turn around. Depends on the "
-    "dataset: the intervals lie on opposite sides."
+    "Hint: both intervals lie on the same side of no difference, which a third dataset can still turn around. Depends "
+    "on the dataset: the intervals lie on opposite sides."
 )
 
 
