@@ -21,6 +21,7 @@ class NumberFormat:
         digits: Number of digits after the decimal point, or of significant digits if `significant`.
         scale: The number is multiplied by this before it is shown; 100 shows fractions of 1 in percent.
         exponential: The number is a logarithm, and what it is the logarithm of is shown; `scale` is not used.
+        thousands: Whether groups of three digits are parted by commas.
         signed: Whether positive numbers have a plus sign. Half widths never have a sign, and zeros never a minus.
         smallest: Numbers below this are shown as "< smallest"; 0 turns this off.
         ends: The lowest and the highest number that can be. An interval is shown up to them.
@@ -36,8 +37,8 @@ class NumberFormat:
     exponential: bool = False
 
     def shown(self, value: float) -> float:
-        """Return the number that is shown."""
-        return math.exp(value) if self.exponential else self.scale * value
+        """Return the number that is shown; a whole number stays one."""
+        return math.exp(value) if self.exponential else value if self.scale == 1 else self.scale * value
 
     def text(self, value: float, half_width: float | None = None) -> str:
         """Write a number, with its interval if it has one: `2.0 ± 0.9`."""
@@ -65,18 +66,23 @@ class NumberFormat:
         return " to ".join(dict.fromkeys(self._number(end) for end in (min(known), max(known))))
 
     def _number(self, value: float, sign: str = "") -> str:
-        whole = isinstance(value, int) and self.scale == 1
-        shown = math.exp(value) if self.exponential else value if whole else self.scale * value
+        comma, shown = "," if self.thousands else "", self.shown(value)
         if isinstance(shown, int) and self.digits == 0:
-            return f"{shown:{sign}{',' if self.thousands else ''}d}"
-        if self.significant and _LARGE > abs(shown) >= (10**self.digits if not self.exponential else 1 / _LARGE):
-            places = self.digits - 1 - math.floor(math.log10(abs(shown)))
-            return f"{shown:{sign}.{max(0, places)}f}"
-        return f"{shown:{sign}z{',' if self.thousands else ''}.{self.digits}{'g' if self.significant else 'f'}}"
+            return f"{shown:{sign}{comma}d}"
+        if not self.significant:
+            # A number that is far smaller than its digits are for has three that count.
+            small = self.digits > MOST_DIGITS and 0 < abs(shown) < 10.0 ** (3 - self.digits)
+            return f"{shown:{sign}{comma}.3g}" if small else f"{shown:{sign}z{comma}.{self.digits}f}"
+        exponent = int(f"{shown:.{self.digits - 1}e}".partition("e")[2]) if math.isfinite(shown) else 0
+        if self.exponential and -_LARGE < exponent < _LARGE:
+            return f"{shown:{sign}.{max(0, self.digits - 1 - exponent)}f}"  # With zeros at its end, as in 1.50.
+        if self.digits <= exponent < _LARGE:
+            return f"{shown:{sign}.0f}"
+        return f"{shown:{sign}z{comma}.{self.digits}g}"
 
 
-_LARGE = 1e7
-"""Numbers below this have no exponent, and ratios that are not as small: these keep zeros at their end, as in 1.50."""
+_LARGE = 7
+"""Numbers with a smaller power of ten have no exponent."""
 
 AS_IT_IS = NumberFormat()
 """Shows numbers without digits after the point."""

@@ -26,7 +26,6 @@ _HEADER = (
     *("units_a", "units_b", "runs_a", "runs_b"),
     *(*_OF_TEST, "settings_direction"),
 )
-DISTANCE = NumberFormat(digits=2, scale=100)
 P_VALUE = NumberFormat(digits=3, smallest=0.001)
 
 
@@ -115,7 +114,10 @@ def open_words(found: Answer, pair: Pair) -> str:
     # The interval is that of this pair alone.
     alone = pair.interval is not None and not pair.interval[0] <= 0 <= pair.interval[1]
     family = found.gains if pair in found.gains else found.pairs
-    corrected = f", corrected for {counted(len(family), 'comparison')}" if alone else ""
+    of_family = counted(len(family), "comparison")
+    if family is found.pairs and found.question.compare == "best":
+        of_family = f"the choice of the best of {len(found.question.compared)}"
+    corrected = f", corrected for {of_family}" if alone else ""
     seen = seen_words(found, [pair])
     return pair.untested or f"cannot tell{corrected}{f'; {seen}' if seen else ''}"
 

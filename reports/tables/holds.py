@@ -26,7 +26,8 @@ def holds_table(found: Answer, *, every: bool = False) -> Table:
     conditions, rows, values = OtherConditions(found), list[Row](), list[tuple[Value, ...]]()
     pairs = found.shown_pairs if every else first_pairs(found)
     for checks in filter(None, map(conditions.of, pairs)):
-        pair = checks[0].pair or pairs[0]
+        pair = checks[0].pair
+        assert pair  # The first is the pair as it was asked.
         rows.append(Row(found.of_two(pair), _cells(checks[0])))
         rows += [Row(check.condition, _cells(check), below=True) for check in checks[1:]]
         values += [_values(pair, check) for check in checks]

@@ -106,7 +106,7 @@ def _record(
 
 
 def _description(question: Question) -> str:
-    return f"{question.score_name}, {question.scaling.in_files}"
+    return f"{question.score_name}, {question.scaling.description}"
 
 
 def is_evaleval(record: object) -> bool:

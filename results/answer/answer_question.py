@@ -47,7 +47,9 @@ def answer(frame: pd.DataFrame, question: Question | None = None) -> ScoresAnswe
     question = question or Question()
     if {"metric", "embeddings", "search", "value"} <= {*frame.columns}:
         score = question.score or next((one for one in ("map_at_r", *frame["metric"]) if one in {*frame["metric"]}), "")
-        return answer_frame(frame, replace(question, score=score))
+        kinds = list(frame.loc[frame["metric"] == score, "embeddings"].unique())
+        kind = next((one for one in (question.embeddings, "concatenated", *kinds) if one in kinds), "")
+        return answer_frame(frame, replace(question, score=score, embeddings=kind))
     read = read_scores(frame, Reading(**{one.name: getattr(question, one.name) for one in fields(Reading)}))
     if read.repeats != "dataset" and len(several := read.frame["dataset"].unique()) > 1:
         raise ValueError(
@@ -102,7 +104,7 @@ def answer_frame(frame: pd.DataFrame, question: Question) -> ScoresAnswer:
         values = {key: replace(own, summary=summaries[key], runs=summaries[key][1]) for key, own in values.items()}
     level, pairs = compare_at_looks(question, runs) if question.looks else (None, compare(question, values))
     defaults = question.defaults if question.sample.of_searches else {}
-    gains = gains_over(values, values, defaults, question.step, question.alpha)
+    gains = gains_over(values, values, defaults, question.step, question.alpha, question.sign)
     settings = replace(question, unit="run") if question.sample.test == "assumed" else None
     return ScoresAnswer(
         question=question,

@@ -189,20 +189,12 @@ def _own_method(frame: pd.DataFrame, question: Question, method: str) -> Planned
     return Planned(method, 0, len(rows), searched=question.sample.about == "methods")
 
 
-_READ_AS = {
-    "fractions": "taken as fractions (within 0 and 1)",
-    "percent": "taken as percent (within 0 and 100)",
-    "points": "taken as points",
-    "times": "compared by ratios",
-}
-
-
 def said_of(read: ReadScores, reading: Reading, name: str, answers: Mapping[str, Answer] = MappingProxyType({})) -> str:
     """Say what was read: methods, runs, searches, datasets, the score with its scale and direction."""
     counts = [counted(read.frame["method"].nunique(), "method"), *_repeats(read)]
     if datasets := [dataset for dataset in read.frame["dataset"].unique() if dataset]:
         counts.append(f"{counted(len(datasets), 'dataset')} ({joined(datasets[:3])}{', ...' if datasets[3:] else ''})")
-    score = f"score {read.score}, {_READ_AS[read.scale]}"
+    score = f"score {read.score}, {scaling_of(read.scale).read_as}"
     if read.exported and not reading.score:
         score = "what each experiment asks"
     sentences = [f"{name}: {', '.join(counts)}; {score}{', lower is better' if read.lower_is_better else ''}."]

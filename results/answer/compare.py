@@ -75,7 +75,7 @@ def compare(
     pairs = []
     for a, b in _asked(ordered, question.compare, only).values():
         found = verdicts.get((a, b)) or {"untested": named[a] or named[b]}
-        pairs.append(Pair(a, b, compared[a], compared[b], **found).agreed())
+        pairs.append(Pair(a, b, compared[a], compared[b], sign=question.sign, **found).agreed())
     return tuple(pairs)
 
 
@@ -306,6 +306,7 @@ def gains_over(
     rows: Mapping[str, str],
     step: float = 0.0,
     alpha: float = ALPHA,
+    sign: int = 1,
 ) -> tuple[Pair, ...]:
     """Compare the searches of methods with runs of their default settings, of methods with two of each or more.
 
@@ -317,6 +318,7 @@ def gains_over(
         rows: The method of each row of defaults, by its key. The defaults may be those of another experiment.
         step: Smallest step of the score.
         alpha: Bound of the probability that any gain is claimed where there is none.
+        sign: 1 if a higher score is better, else -1.
     """
     both = [(method, row) for row, method in rows.items() if _whole(tuned.get(method)) and _whole(default.get(row))]
     if not both:
@@ -338,9 +340,9 @@ def gains_over(
     for place, (method, row) in enumerate(both):
         numbers: dict[str, Any] = {key: float(column[place]) for key, column in columns.items()}
         if numbers["p_better"] < alpha:
-            numbers["direction"] = "a better" if found.difference[place] > 0 else "b better"
-        pairs.append(Pair(method, row, tuned[method], default[row], **numbers).agreed())
-    return tuple(sorted(pairs, key=lambda pair: -pair.difference))
+            numbers["direction"] = "a better" if sign * found.difference[place] > 0 else "b better"
+        pairs.append(Pair(method, row, tuned[method], default[row], sign=sign, **numbers).agreed())
+    return tuple(sorted(pairs, key=lambda pair: -sign * pair.difference))
 
 
 def _whole(own: MethodValues | None) -> bool:

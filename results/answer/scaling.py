@@ -1,6 +1,7 @@
 """What scores and their differences are measured in, in one place: the unit of comparison, and how numbers are written.
 
-A new kind of scale is one entry of `_SCALES`. No number leaves an answer in another way.
+A new kind of scale whose differences are differences or ratios is one entry of `_SCALES`; another transformation is a
+field beside `ratio`, here and in `NumberFormat`. No number leaves an answer in another way.
 """
 
 import math
@@ -26,12 +27,13 @@ class Scaling:
     Attributes:
         digits: Digits after the point in sentences. Scores that are compared by ratios have as many significant ones,
             and one more.
+        read_as: How the reading of a table says it.
         unit: What stands behind a score.
-        gap_unit: What stands behind a difference, and `gap_of` before the name of the score.
+        gap_unit: What stands behind a difference, `one_gap` behind a single unit, and `gap_of` before the score's name.
         numbers: What scores are, in a caption.
         mean: What a mean is, in a caption, with its interval (`spread`), also where it passes an end (`cut`).
         gap_name: What differences are called above a column, and `gaps_in` what they are in, in a caption.
-        in_files: What scores are in files, and `spread_in_files` what stands beside a mean.
+        description: What scores are in records, and `spread_in_files` what stands beside a mean.
         note: How differences are tested, if not as differences of scores.
         factor: What values are multiplied by where they are shown.
         ratio: Whether scores are compared by their ratios.
@@ -42,8 +44,10 @@ class Scaling:
     """
 
     digits: int = 1
+    read_as: str = "taken as points"
     unit: str = ""
     gap_unit: str = ""
+    one_gap: str = ""
     gap_of: str = "in"
     numbers: str = "Scores"
     mean: str = "mean"
@@ -51,7 +55,7 @@ class Scaling:
     cut: str = ", or [its ends] where scores end,"
     gap_name: str = "difference"
     gaps_in: str = "in its own unit"
-    in_files: str = "unbounded"
+    description: str = "unbounded"
     spread_in_files: str = "ci95_half_width"
     note: str = ""
     factor: int = 1
@@ -99,18 +103,16 @@ class Scaling:
 
     def score_format(self, *, more: bool = False) -> NumberFormat:
         """Return the format of values as scores."""
-        form = self._format(self.ends, more=more)
-        return replace(form, digits=self.digits + 1 + more, significant=True) if self.ratio else form
+        digits = self.digits + more + self.ratio
+        return NumberFormat(digits, self.factor, significant=self.ratio, ends=self.ends, exponential=self.ratio)
 
     def gap_format(self, *, more: bool = False, signed: bool = False) -> NumberFormat:
         """Return the format of differences; `signed` shows a plus too, which a ratio never has."""
-        form = self._format((-self.largest, self.largest), more=more)
-        return replace(form, signed=signed and not self.ratio)
-
-    def _format(self, ends: Ends, *, more: bool) -> NumberFormat:
-        digits = self.digits + more
-        small = digits > MOST_DIGITS and not self.ratio
-        return NumberFormat(3 if small else digits, self.factor, significant=small, ends=ends, exponential=self.ratio)
+        digits, ends = self.digits + more, (-self.largest, self.largest)
+        if self.ratio:
+            return NumberFormat(digits, ends=ends, exponential=True)
+        small = digits > MOST_DIGITS
+        return NumberFormat(3 if small else digits, self.factor, significant=small, signed=signed, ends=ends)
 
     def score(self, value: float, half_width: float | None = None, *, more: bool = False) -> str:
         """Write a score, with its interval if it has one: `32.0 ± 0.9`."""
@@ -131,7 +133,7 @@ class Scaling:
     def short_gap(self, gap: float, *, unit: bool = True) -> str:
         """Write a difference that somebody gave, as it was given: `0.5 points`, or `1 point`."""
         number = f"{self.gap_format().shown(gap):g}"
-        return number + (self.gap_unit.rstrip("s") if number == "1" else self.gap_unit) if unit else number
+        return number + (self.one_gap if number == "1" else self.gap_unit) if unit else number
 
     def two_digits(self, gap: float, *, down: bool = False, unit: bool = True) -> str:
         """Write a deviation with two digits; `down` rounds them down, so that what holds below it holds for them.
@@ -148,10 +150,11 @@ class Scaling:
 _SHARES = Scaling(
     unit=" %",
     gap_unit=" points",
+    one_gap=" point",
     gap_of="of",
     numbers="Percentages",
     gaps_in="in percentage points",
-    in_files="as a fraction of 1",
+    description="as a fraction of 1",
     factor=100,
     ends=(0.0, 1.0),
     usual_margin=0.5,
@@ -160,7 +163,9 @@ _SHARES = Scaling(
 )
 
 _RATIOS = Scaling(
+    read_as="compared by ratios",
     gap_unit=" times",
+    one_gap=" times",
     mean="geometric mean",
     spread=" [95 % interval]",
     gap_name="ratio",
@@ -172,7 +177,12 @@ _RATIOS = Scaling(
 )
 
 _SCALES: Mapping[ScoreScale, Scaling] = MappingProxyType(
-    {"fractions": _SHARES, "percent": _SHARES, "points": Scaling(), "times": _RATIOS}
+    {
+        "fractions": replace(_SHARES, read_as="taken as fractions (within 0 and 1)"),
+        "percent": replace(_SHARES, read_as="taken as percent (within 0 and 100)"),
+        "points": Scaling(),
+        "times": _RATIOS,
+    }
 )
 
 

@@ -93,6 +93,7 @@ class Pair:
         size: Whether the difference is beyond the margin or within it, as far as they can tell.
         ahead: Name of the method that is better as far as the `extent` goes, which is no verdict about
             methods (`limited`).
+        sign: 1 if a higher score is better, else -1.
     """
 
     a: str
@@ -114,6 +115,7 @@ class Pair:
     shift: float | None = None
     ends: tuple[float, float] | None = None
     ahead: str | None = None
+    sign: int = 1
 
     @property
     def difference(self) -> float:
@@ -143,7 +145,7 @@ class Pair:
     @property
     def extents(self) -> list[str]:
         """What held up the method that is behind, such as `after 400 steps`."""
-        return (self.of_b if self.difference > 0 else self.of_a).planned.extents
+        return (self.of_b if self.sign * self.difference > 0 else self.of_a).planned.extents
 
     @property
     def extent(self) -> str:

@@ -195,9 +195,12 @@ class OtherConditions:
             for one in compare(question, values, only=(pair.a, pair.b)):
                 there = (one if one.a == pair.a else one.turned()).limited()
                 if there.untested is None:
-                    holds = there.verdict == pair.verdict
+                    holds, half_width = there.verdict == pair.verdict, there.half_width or 0.0
                     check = Check(condition, self.found, there, holds, f"{name} decides most")
-                    checks.append((holds, sign * there.difference / (there.half_width or 1.0), check))
+                    surer = sign * there.difference / (half_width or 1.0)
+                    if pair.size == "within" and not pair.better:
+                        surer = -abs(there.difference) - half_width
+                    checks.append((holds, surer, check))
         if checks:
             yield min(checks, key=itemgetter(0, 1))[2]
 

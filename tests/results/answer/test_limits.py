@@ -43,6 +43,14 @@ def test_nothing_is_claimed_against_a_method_that_was_held_up(world):
     assert found.leading == {"a", "b"}
 
 
+def test_behind_is_the_higher_score_where_lower_is_better(world):
+    errors = answer_frame(world.frame, replace(world.question, lower_is_better=True))
+    assert errors.claims == {("c", "a"), ("c", "b"), ("b", "a")}
+    found = held_up(errors, a=STEPS)
+    assert (found.claims, found.pair("a", "c").ahead) == ({("c", "b")}, "c"), "a is the worst"
+    assert held_up(errors, c=STEPS).claims == errors.claims, "what held up the best does not matter"
+
+
 def test_it_is_said_wherever_a_pair_stands(world):
     found = held_up(world, b=STEPS | RANGES)
     limit = "after 400 steps, within the searched ranges"

@@ -1,11 +1,13 @@
 """What an experiment asks: which score, which methods are complete, and what their values are."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from results.answer.answer_question import answer_on
+from results.answer.answer_question import answer, answer_on
 from results.answer.intervals import Interval, student_t_interval
 from results.answer.question import ALPHA, planned_question, question_of
 from results.findings.experiment import answer_of
@@ -29,6 +31,22 @@ def test_the_data_are_means_of_searches():
     assert two.values["near"].units == pytest.approx((0.405, 0.42))
     assert found.question.unit == "search"
     assert {pair.better for pair in found.pairs} == {"good", "near", None}
+
+
+def test_a_frame_without_a_kind_of_embeddings_answers_about_the_one_it_has():
+    frame = answer_of(searched(THREE)).frame
+    assert answer(frame).question.embeddings == "concatenated"
+    separated = answer(frame[frame["embeddings"] == "separated"])
+    assert (separated.question.embeddings, len(separated.pairs)) == ("separated", 3)
+
+
+def test_another_score_is_a_percentage_with_its_own_margin():
+    found = answer_of(searched(THREE))
+    points = replace(found.question, scale="points", margin=0.02)
+    assert points.bound == 0.02
+    assert points.on("precision_at_1", "concatenated").bound == found.question.bound == 0.005
+    wider = replace(found.question, margin=2.0)
+    assert wider.on("precision_at_1", "concatenated").bound == pytest.approx(0.02)
 
 
 def test_a_file_asks_for_score_margin_and_comparisons():

@@ -2,6 +2,7 @@
 
 import json
 import math
+from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -22,7 +23,7 @@ from results.answer import Question, answer
 from results.answer.audit import audit
 from results.answer.planning import more_for
 from results.answer.scaling import scaling_of
-from results.records.scores_table import Reading, ScoresError
+from results.records.scores_table import Reading, ScoreScale, ScoresError
 
 TIMES = {"A": [120.5, 131.0, 118.2, 125.9], "B": [180.3, 171.2, 192.8, 177.7], "C": [121.0, 127.7, 133.2, 119.9]}
 GEOMETRIC = {key: stats.gmean(own) for key, own in TIMES.items()}
@@ -122,6 +123,28 @@ def test_a_deviation_of_searches_is_given_as_a_ratio():
     assert given_one.question.assumed.deviation == pytest.approx(math.log(1.02))
     assert given_one.pair("A", "B").better == "A"
     assert "the given 1.02 times" in " ".join(finding.sentences for finding in given_one.findings)
+
+
+@pytest.mark.parametrize("scale", get_args(ScoreScale))
+def test_every_scale_is_read_and_written(scale):
+    found = audit(table({key: np.divide(own, 200) for key, own in TIMES.items()}), Reading(score="ms", scale=scale))
+    scaling = scaling_of(scale)
+    assert scaling.read_as in found.read
+    (own,) = found.answers.values()
+    one = own.pair("A", "B")
+    assert one.better == "A", "ms are better when lower"
+    assert f"by {own.difference_words(one, size=True)}{scaling.gap_unit}" in headline(own)
+    assert scaling.short_gap(scaling.to_gap(1.0)) == f"1{scaling.one_gap}"
+    assert math.isfinite(json.loads(to_json(differences(own)))[0]["difference"])
+    assert to_latex(table_of(own)).count(r"\\") == 4
+
+
+def test_scores_that_need_many_digits_are_told_apart():
+    near = {"A": [0.693147, 0.6931472, 0.6931468], "B": [0.693151, 0.6931512, 0.6931508]}
+    own = answer(table(near), Question(score="ms", run="seed", scale="points"))
+    shown = [cell_text(cell).split()[0] for cell in table_of(own).column("ms")]
+    assert shown == ["0.69314700", "0.69315100"]
+    assert "0.69314700 against 0.69315100" in sentences(own)[0]
 
 
 def test_scores_without_a_ratio_are_refused_with_the_remedy():

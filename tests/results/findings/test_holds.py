@@ -179,6 +179,22 @@ def test_one_value_is_left_out_where_it_weakens_the_verdict_most():
     assert check.holds == holds
 
 
+def test_two_that_are_equal_hang_on_the_value_whose_absence_takes_them_furthest_apart():
+    scores_of = {"a": (70.0, 70.1, 70.05, 69.95), "b": (70.1, 69.92, 70.0, 70.02)}
+    table = pd.DataFrame([(key, x) for key, own in scores_of.items() for x in own], columns=["method", "x"])
+    found = answer(table, Question(scale="points", margin=1.0))
+    assert found.pairs[0].size == "within"
+    check = checks(found)["without one run"]
+    reaches = {}
+    for key, own in scores_of.items():
+        for place, value in enumerate(own):
+            values = {**found.values, key: replace(found.values[key], units=own[:place] + own[place + 1 :])}
+            (pair,) = compare(found.question, values)
+            reaches[key, value] = abs(pair.difference) + pair.half_width
+    key, value = max(reaches, key=reaches.get)
+    assert check.note == f"that of {key} with {found.scaling.score(value)} decides most"
+
+
 def test_a_claim_that_hangs_on_another_method_names_it():
     found = answer_of(unlimited(MeasuredExperiment.kept("reality_check_handwriting")))
     check = checks(found, "soft_triple", "triplet")["without one other method"]
