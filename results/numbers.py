@@ -10,7 +10,7 @@ Ends = tuple[float, float]
 ENDLESS: Ends = (-math.inf, math.inf)
 
 MOST_DIGITS = 5
-"""Numbers that need more digits after the point are written with three significant ones."""
+"""Small numbers that need more digits after the point are written with an exponent, and differences with three digits."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,10 @@ class NumberFormat:
         if isinstance(shown, int) and self.digits == 0:
             return f"{shown:{sign}{comma}d}"
         if not self.significant:
-            # A number that is far smaller than its digits are for has three that count.
-            small = self.digits > MOST_DIGITS and 0 < abs(shown) < 10.0 ** (3 - self.digits)
-            return f"{shown:{sign}{comma}.3g}" if small else f"{shown:{sign}z{comma}.{self.digits}f}"
+            if self.digits > MOST_DIGITS and 0 < abs(shown) < 1e-4:
+                counting = max(3, self.digits + math.floor(math.log10(abs(shown))) + 1)
+                return f"{shown:{sign}.{counting}g}"
+            return f"{shown:{sign}z{comma}.{self.digits}f}"
         exponent = int(f"{shown:.{self.digits - 1}e}".partition("e")[2]) if math.isfinite(shown) else 0
         if self.exponential and -_LARGE < exponent < _LARGE:
             return f"{shown:{sign}.{max(0, self.digits - 1 - exponent)}f}"  # With zeros at its end, as in 1.50.

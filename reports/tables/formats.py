@@ -127,16 +127,22 @@ def _latex_rows(table: Table) -> list[str]:
 
 
 def _latex_cell(cell: Cell) -> str:
-    text = cell_text(cell)
+    text, note = cell_text(cell), escape_latex(cell.note)
     if not text:
-        return escape_latex(cell.note)
+        return note
     if cell.kind == "measured":
-        number = re.sub(r",(?=\d)", "{,}", _EXPONENT.sub(_times, text).replace("±", r"\pm"))
-        number = number.replace(" [", r"\ [")
-        text = rf"$\mathbf{{{number}}}$" if cell.leads else f"${number}$"
+        number = _latex_number(text)
+        written = rf"$\mathbf{{{number}}}$" if cell.leads else f"${number}$"
     else:
-        text = rf"\textbf{{{escape_latex(text)}}}" if cell.leads else escape_latex(text)
-    return " ".join(part for part in (text, escape_latex(cell.note)) if part)
+        words = escape_latex(text)
+        written = rf"\textbf{{{words}}}" if cell.leads else words
+    return f"{written} {note}".rstrip()
+
+
+def _latex_number(text: str) -> str:
+    """Write a number with its interval as mathematics."""
+    text = _EXPONENT.sub(_times, text).replace("±", r"\pm").replace(" [", r"\ [")
+    return re.sub(r",(?=\d)", "{,}", text)
 
 
 if TYPE_CHECKING:

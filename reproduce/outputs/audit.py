@@ -20,7 +20,7 @@ from reproduce.outputs.read_table import read_table
 from results.answer.audit import Audit, audit_scores, families_words, said_of
 from results.atomic_files import folder_names, write_atomically
 from results.records.scores_table import OpenQuestionsError, Reading
-from results.wording import counted
+from results.wording import counted, some
 
 if TYPE_CHECKING:
     from reports.board.boards import Board
@@ -102,19 +102,24 @@ def origin_of(made: AuditedFile) -> Origin:
     from reports.page.material import Origin, version
 
     read = made.found.table
-    columns = tuple((role, column) for role, column in read.roles.items())
-    facts = (("file", made.found.name), *_known("SHA-256 of the file", made.sha256), *columns)
-    empty = [
-        f"{method}{f' on {dataset}' if dataset else ''}: {counted(len(rows), 'row')} without a score "
-        f"({', '.join(map(str, rows[:8]))}{', ...' if rows[8:] else ''})"
-        for (dataset, method), rows in read.left_out.items()
-    ]
+    facts = (
+        ("version", version() or "unknown"),
+        ("file", made.found.name),
+        *_known("SHA-256 of the file", made.sha256),
+        *read.roles.items(),
+        *_known("scores", made.families),
+    )
+    empty = [_empty_rows(method, dataset, rows) for (dataset, method), rows in read.left_out.items()]
     lists = {
         "Rows that were left out or merged": (*read.said, *empty),
         "Columns that were not read": tuple(f"{column}: {why}" for column, why in read.unread.items()),
     }
-    facts = (("version", version() or "unknown"), *facts, *_known("scores", made.families))
     return Origin(made.command, facts, lists)
+
+
+def _empty_rows(method: str, dataset: str, rows: Sequence[int]) -> str:
+    on = f" on {dataset}" if dataset else ""
+    return f"{method}{on}: {counted(len(rows), 'row')} without a score ({some([str(row) for row in rows])})"
 
 
 def _known(name: str, text: str) -> list[tuple[str, str]]:

@@ -115,10 +115,14 @@ def seen_with(found: Answer, more: int) -> dict[frozenset[str], float]:
     if not tested or found.question.sample.test == "assumed":
         return {}
     names = _names_of(tested)
-    places = {frozenset((names[i], names[j])): n for n, (i, j) in enumerate(zip(*pairs_of(len(names)), strict=True))}
-    keys = [frozenset((pair.a, pair.b)) for pair in tested]
-    smallest = _smallest_with(found, names, more, np.array([places[key] for key in keys]))
-    return dict(zip(keys, smallest.tolist(), strict=True))
+    smallest = _smallest_with(found, names, more, np.array([_place_of(pair, names) for pair in tested]))
+    return {frozenset((pair.a, pair.b)): one for pair, one in zip(tested, smallest.tolist(), strict=True)}
+
+
+def _place_of(pair: Pair, names: Sequence[str]) -> int:
+    """The place of a pair among all pairs of the names."""
+    first, second = sorted((names.index(pair.a), names.index(pair.b)))
+    return place_of(first, second, len(names))
 
 
 def _names_of(pairs: Sequence[Pair]) -> list[str]:
@@ -138,8 +142,7 @@ def more_for(found: Answer, pair: Pair, wanted: float) -> int | None:
     if pair.smallest is None or found.question.sample.test == "assumed":
         return None
     names = _names_of([one for one in found.pairs if one.smallest is not None])
-    first, second = sorted((names.index(pair.a), names.index(pair.b)))
-    place = place_of(first, second, len(names))
+    place = _place_of(pair, names)
 
     def seen(more: int) -> float:
         return float(_smallest_with(found, names, more, place))

@@ -124,14 +124,16 @@ class MeasuredExperiment:
         if not trainings:
             return cls(plan, records, cut_off=_cut_off_counts(store, records))
         folds = list(dict.fromkeys(fingerprint for record in records for fingerprint in record.fold_fingerprints))
-        with_runs, searches = {(record.method, record.search) for record in records}, {}
-        trials: dict[str, list[tuple[Trial, ...]]] = {}
-        for key, study in store.searches.of_experiment(experiment).items():
-            finished = study.finished(max(plan.trials, plan.rows[key[0]].trials if key[0] in plan.rows else 0))
-            scores = tuple(trial.score for trial in finished if trial.score is not None)
-            if key in with_runs and scores:
-                searches[key] = scores
-                trials.setdefault(key[0], []).append(finished)
+        with_runs = {(record.method, record.search) for record in records}
+        searches = dict[tuple[str, int], tuple[float, ...]]()
+        trials = dict[str, list[tuple[Trial, ...]]]()
+        for (method, search), study in store.searches.of_experiment(experiment).items():
+            row = plan.rows.get(method)
+            finished = study.finished(max(plan.trials, row.trials if row else 0))
+            validated = tuple(trial.score for trial in finished if trial.score is not None)
+            if validated and (method, search) in with_runs:
+                searches[method, search] = validated
+                trials.setdefault(method, []).append(finished)
         counts = {method: repeated_settings(of_method) for method, of_method in trials.items()}
         repeated = {method: count for method, count in counts.items() if count[0]}
         folds_of, curves_of = store.fold_results(folds), store.test_curves(folds)

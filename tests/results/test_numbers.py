@@ -58,6 +58,7 @@ def test_a_ratio_has_the_ends_of_its_interval(ratio, factor):
         (9999.75, NumberFormat(digits=4, significant=True), "10000"),
         (0.6931472, NumberFormat(digits=7), "0.6931472"),
         (1.23456e-7, NumberFormat(digits=8), "1.23e-07"),
+        (4.0234e-6, NumberFormat(digits=10), "4.0234e-06"),
         (math.log(1.5), RATIO, "1.50"),
         (math.log(170), replace(RATIO, digits=4, significant=True), "170.0"),
         (math.log(0.00017), replace(RATIO, digits=3, significant=True), "0.000170"),
