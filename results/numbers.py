@@ -10,7 +10,7 @@ Ends = tuple[float, float]
 ENDLESS: Ends = (-math.inf, math.inf)
 
 MOST_DIGITS = 5
-"""Small numbers that need more digits after the point are written with an exponent, and differences with three digits."""
+"""Small numbers that need more digits after the point have an exponent, and differences three digits that count."""
 
 
 @dataclass(frozen=True)
