@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from reproduce.run.work import RowWork, Work, at_a_time, duration
 from results.answer.caveats import budget_finding
 from results.answer.deviations import SearchDeviation
-from results.answer.durations import first_end
+from results.answer.durations import Expected
 from results.answer.pair_tests import MOST_DEGREES
 from results.answer.planning import detectable
 from results.answer.question import planned_question
@@ -58,8 +58,11 @@ def _time(rows: Mapping[str, RowWork], trained: Sequence[RowWork], workers: int,
     unit = "GPU-hours of work" if gpus else "hours of training" if given else "CPU-hours"
     (time, most_time), (hours, most_hours) = map(in_words, known.seconds), map(_hours, known.work)
     work = f"{hours} {unit}"
-    if not all(row.reproductions.steps.of_kind for row in trained):
-        time += " by trainings of another kind"
+    between = [found for end in (0, 1) if (found := duration(_at_end(rows, end), workers, gpus))]
+    if any(one.steps.ends for row in trained for one in _trainings([row])):
+        low, high = (in_words(found.seconds[0]) for found in between)
+        time += f" ({low} to {high} by all kept records)"
+        work += f" ({' to '.join(_hours(found.work[0]) for found in between)})"
     if most_time != in_words(known.seconds[0]):
         time += f", {most_time} if nothing stops early"
     if most_hours != hours:
@@ -68,6 +71,15 @@ def _time(rows: Mapping[str, RowWork], trained: Sequence[RowWork], workers: int,
     if known.longest:
         line += f". More at a time change little: the trials of one search of {known.longest} follow one another"
     return line
+
+
+def _at_end(rows: Mapping[str, RowWork], end: Literal[0, 1]) -> dict[str, RowWork]:
+    """Return the rows with the fewest (0) or the most (1) steps that records say, where none is of their data."""
+
+    def at(one: Work) -> Work:
+        return replace(one, steps=Expected(one.steps.ends[end])) if one.steps.ends else one
+
+    return {key: RowWork(*map(at, row)) for key, row in rows.items()}
 
 
 def at_a_time_words(rows: Mapping[str, RowWork], workers: int, gpus: int) -> str:
@@ -92,28 +104,33 @@ def _hours(seconds: float) -> str:
 
 def _steps(rows: Collection[RowWork]) -> Iterator[str]:
     """Say from which records the expected steps and folds of rows with a loss are."""
-    stopped = {one.steps.record for one in _trainings(rows)} - {""}
+    stopped = {_named(one.steps) for one in _trainings(rows) if one.steps.record}
     shares = [row.reproductions.steps.value / row.reproductions.most_steps for row in rows]
     if stopped and min(shares) < 1:
         yield f"early stopping leaves {_percent(shares)} of the steps, as in {listed(sorted(stopped))}"
     yield from _other_records(rows)
-    trainings = [row.search.conditions.training for row in rows]
-    if not stopped and any(first_end(training) < training.max_epochs for training in trainings):
-        yield "no kept record says where early stopping ends such trainings, so all their steps are expected"
-    elif min(shares, default=1) == 1:
+    if min(shares, default=1) == 1:
         yield "no training is expected to stop early"
     if raced := [row.search.folds for row in rows if row.search.folds.record]:
-        records = listed(sorted({one.record for one in raced}))
+        records = listed(sorted({_named(one) for one in raced}))
         yield f"racing leaves {_percent([one.value for one in raced])} of the folds, as in {records}"
 
 
+def _named(expected: Expected) -> str:
+    """Name the record that a number is from, with its data if these are others."""
+    return f"{expected.record} ({expected.data or 'other images'})" if expected.is_of_other_data else expected.record
+
+
 def _other_records(rows: Collection[RowWork]) -> Iterator[str]:
-    """Say where records trained something else, or other methods."""
+    """Say where records have other data, or other methods."""
     expected = [row.reproductions.steps for row in rows]
-    if not all(one.of_kind for one in expected):
+    if ends := [end for one in expected for end in one.ends or ()]:
         frozen = any(row.search.conditions.trunk.is_input_features for row in rows)
-        trained = "an embedder on such features" if frozen else "such a network"
-        yield f"no record trained {trained} to its end, so its trainings may end much later, or earlier"
+        trained = "an embedder on features of such data" if frozen else "a network on such data"
+        yield (
+            f"no record trained {trained} to its end: the steps are scaled by patience, and all kept records together "
+            f"say {_ends(ends)} steps"
+        )
     if others := [one.of_methods for one in expected if one.of_methods]:
         of_others = f"{_ends([steps for one in others for steps in one])} steps"
         many = f"{_ends([float(len(one)) for one in others])} methods"
