@@ -168,6 +168,21 @@ def test_the_first_sentence_sums_up_and_open_pairs_stand_only_if_they_are_asked_
     one, steps = sentences(found.about(("hist", "proxy_anchor")))
     assert one.startswith("Proxy-Anchor and HIST are not shown to differ")
     assert "Holm's method for 91 comparisons" in steps, "the tests are those of all methods"
+    assert steps.startswith("Tested among all 91 pairs of 14 methods. ")
     whole = {(pair.a, pair.b): pair for pair in found.pairs}
     (pair,) = found.about(("hist", "proxy_anchor")).shown_pairs
     assert pair == whole.get((pair.a, pair.b), pair.turned() if (pair.b, pair.a) in whole else None)
+
+
+def test_how_some_methods_were_tested_names_no_other_method():
+    """The first record has an untrained trunk that cannot vary, the second a method that is computed."""
+    found = answer_of(MeasuredExperiment.kept("mlrc_frozen_cub200_2024_losses_subset"))
+    losses = [key for key in found.question.compared if key != "untrained"]
+    every, of_losses = how_tested(found), how_tested(found.about(set(losses[:2])))
+    assert "Untrained trunk cannot vary and has none" in every
+    assert "Untrained" not in of_losses
+    found = answer_of(MeasuredExperiment.kept("reality_check_2026_birds_subset"))
+    pooled = "is the larger of its own and that pooled over methods"
+    assert f"{pooled} that are alike (trained or computed), times" in how_tested(found)
+    assert f"{pooled} of the same kind, times" in how_tested(found.about({"pfml", "proxy_anchor"}))
+    assert f"{pooled} that are alike (trained" in how_tested(found.about({"pfml", "within_class_whitening"}))
