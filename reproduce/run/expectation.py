@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from reproduce.run.work import RowWork, Work, at_a_time, duration
+from reproduce.run.work import Duration, RowWork, Work, at_a_time, duration
 from results.answer.caveats import budget_finding
 from results.answer.deviations import SearchDeviation
 from results.answer.durations import Expected
@@ -58,11 +58,9 @@ def _time(rows: Mapping[str, RowWork], trained: Sequence[RowWork], workers: int,
     unit = "GPU-hours of work" if gpus else "hours of training" if given else "CPU-hours"
     (time, most_time), (hours, most_hours) = map(in_words, known.seconds), map(_hours, known.work)
     work = f"{hours} {unit}"
-    between = [found for end in (0, 1) if (found := duration(_at_end(rows, end), workers, gpus))]
-    if any(one.steps.ends for row in trained for one in _trainings([row])):
-        low, high = (in_words(found.seconds[0]) for found in between)
-        time += f" ({low} to {high} by all kept records)"
-        work += f" ({' to '.join(_hours(found.work[0]) for found in between)})"
+    if between := _between(rows, workers, gpus):
+        time += f" ({' to '.join(in_words(one.seconds[0]) for one in between)} by all kept records)"
+        work += f" ({' to '.join(_hours(one.work[0]) for one in between)})"
     if most_time != in_words(known.seconds[0]):
         time += f", {most_time} if nothing stops early"
     if most_hours != hours:
@@ -71,6 +69,13 @@ def _time(rows: Mapping[str, RowWork], trained: Sequence[RowWork], workers: int,
     if known.longest:
         line += f". More at a time change little: the trials of one search of {known.longest} follow one another"
     return line
+
+
+def _between(rows: Mapping[str, RowWork], workers: int, gpus: int) -> list[Duration]:
+    """Return the shortest and the longest that all records say, if none has the data of these rows."""
+    if not any(one.steps.ends and one.left for one in _trainings(rows.values())):
+        return []
+    return [found for end in (0, 1) if (found := duration(_at_end(rows, end), workers, gpus))]
 
 
 def _at_end(rows: Mapping[str, RowWork], end: Literal[0, 1]) -> dict[str, RowWork]:
@@ -191,8 +196,8 @@ def budget_lines(
         question = replace(question, margin=difference)
     budget = detectable(question, methods, found)
     yield budget_finding(budget, question).sentences
-    if difference is not None and budget.deviation is None:
-        yield "--assume-deviation says what a difference takes if searches vary by so many points."
+    if budget.deviation is None:
+        yield "`plan --difference 1 --assume-deviation 2` says what a point takes if they vary by two."
     if difference is not None and budget.needed is not None and budget.units:
         yield _what_it_takes(rows, budget.needed / budget.units, workers, gpus)
 
@@ -207,5 +212,11 @@ def _what_it_takes(rows: Mapping[str, RowWork], times: float, workers: int, gpus
     known = duration(rows, workers, gpus) if left else None
     if known is None:
         return f"{words}."
-    expected, most = (in_words(float(seconds) * times * trainings / left) for seconds in known.seconds)
-    return f"{words}, {expected} expected{'' if most == expected else f', {most} if nothing stops early'}."
+
+    def in_all(seconds: float) -> str:
+        return in_words(float(seconds) * times * trainings / left)
+
+    expected, most = map(in_all, known.seconds)
+    between = " to ".join(in_all(one.seconds[0]) for one in _between(rows, workers, gpus))
+    words += f", {expected} expected{f' ({between} by all kept records)' if between else ''}"
+    return f"{words}{'' if most == expected else f', {most} if nothing stops early'}."

@@ -1,5 +1,6 @@
 """What `plan` prints: trainings, the time at a rate, and the differences that the runs can show."""
 
+import re
 import subprocess
 import sys
 
@@ -143,5 +144,10 @@ def test_a_plan_says_what_showing_a_difference_takes(plan):
     assert f"A difference of 5 points takes {needed} searches of each." in said
     assert f"a deviation of {2.4:.2f} points between searches, as given" in said
     assert f"That is {needed / 3:.3g} times the searches of this plan: about {needed * 76:,} trainings, " in said
-    unknown = plan("quickstart", "--difference", "5")
-    assert "--assume-deviation says what a difference takes" in unknown
+    assert "--assume-deviation" not in said
+    unknown = plan("quickstart")
+    assert "`plan --difference 1 --assume-deviation 2` says what a point takes if they vary by two." in unknown
+    given = ("--difference", "5", "--assume-deviation", "2.4")
+    far = plan("mlrc_cub200", "--gpus", "8", "--methods", "contrastive,triplet", *given).split("That is ")[1]
+    assert far.startswith(f"{units_for(2, 5 / 2.4, 'all')} times the searches of this plan")
+    assert re.search(r" expected \(.+ to .+ by all kept records\), .+ if nothing stops early", far)
