@@ -21,7 +21,7 @@ def adjustment_words(question: Question, *, equal: bool = False) -> str:
     if question.sample.test != "ranks":
         share, spent = (1 - SHARE_OF_BETTER, "a quarter") if equal else (SHARE_OF_BETTER, "three quarters")
         verdict = "equal" if equal else "better"
-        steps.append(f'times {1 / Fraction(share)}, since {spent} of the level is spent on "{verdict}"')
+        steps.append(f'multiplied by {1 / Fraction(share)}, since {spent} of the level is spent on "{verdict}"')
     words = " and ".join(filter(None, steps))
     if question.looks:
         words += (

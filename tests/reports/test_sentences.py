@@ -81,7 +81,7 @@ def adjusted(p_values, text):
     else:
         result = np.empty(len(p_values))
         result[order] = np.maximum.accumulate(np.minimum(factors * np.asarray(p_values)[order], 1))
-    above, below = map(int, re.search(r"times (\d)/(\d), since three quarters of the level is spent", text).groups())
+    above, below = map(int, re.search(r"multiplied by (\d)/(\d), since three quarters", text).groups())
     return np.minimum(np.minimum(result, 1) * above / below, 1)
 
 
@@ -126,7 +126,8 @@ def test_interval_and_p_value_follow_from_the_words(values, column, compare, pai
 def test_a_claim_of_equality_names_its_two_tests_and_its_share():
     equal = {"A": (70.0, 70.1, 69.9, 70.0), "B": (70.0, 70.1, 70.0, 69.9)}
     text, steps = sentences(answer(table(equal), Question()))
-    assert 'P values are of two one-sided tests, times 4, since a quarter of the level is spent on "equal"' in steps
+    share = 'multiplied by 4, since a quarter of the level is spent on "equal"'
+    assert f"P values are of two one-sided tests, {share}" in steps
     _, (low, high, p) = said_of(equal, text.replace("p < 0.001", "p = 0"))
     error = errors_of_means(equal, steps)("A", "B")
     assert p == pytest.approx(4 * stats.t.sf(0.5 / error, 6), abs=0.0006)
@@ -149,7 +150,7 @@ def test_a_test_without_these_steps_does_not_name_them():
     ]
     ranks, *steps = sentences(answer(pd.DataFrame(rows, columns=["method", "dataset", "accuracy"]), Question()))
     assert "Wilcoxon's signed-rank test" in ranks
-    assert "times 4/3" not in " ".join([ranks, *steps])
+    assert "multiplied by 4/3" not in " ".join([ranks, *steps])
     assert "degrees" not in ranks
 
 
