@@ -20,11 +20,13 @@ import pandas as pd
 from benchmarks.search_variance import kept_measurements
 from reproduce.outputs.store_files import unpack_store
 from reproduce.storage import open_store
-from results.answer.durations import FILE
+from results.answer.durations import FILE, UNKNOWN_DATA
 from results.atomic_files import write_atomically
 from results.records.provenance import Provenance
 from results.records.records import RunRecord
 from results.spec.conditions import Conditions
+from results.spec.data_choice import OWN_DATA
+from results.spec.plan import Plan
 from results.store.experiment_results import FOLDER, MeasuredExperiment
 
 SEARCHES = "reality_check_glyphs.zip"
@@ -52,7 +54,7 @@ def _of_record(name: str, kept: MeasuredExperiment) -> Iterator[dict[str, Any]]:
     for key, runs in kept.runs.items():
         if all(run.iterations is not None for run in runs):
             made = [(len(run.specs), run.iterations or 0, run.wall_time) for run in runs]
-            line = {**_schedule(name, runs[0].specs[0].conditions), "method": key, "stage": "reproductions"}
+            line = {**_schedule(name, kept.plan, runs[0].specs[0].conditions), "method": key, "stage": "reproductions"}
             yield {**line, **_lengths(made), "processor": _machine(runs[0].provenance)}
 
 
@@ -70,7 +72,7 @@ def _of_store(file: Path) -> Iterator[dict[str, Any]]:
             conditions = own[0].specs[0].conditions
             trials = [trial for (method, _), study in searches.items() if method == key for trial in study.trials]
             of_trials = [name for trial in trials for name in trial.trainings]
-            line = {**_schedule(f"results/measured/{file.name}", conditions), "method": key}
+            line = {**_schedule(f"results/measured/{file.name}", start.plan, conditions), "method": key}
             for stage, names in (("search", of_trials), ("reproductions", of_runs[key])):
                 found = store.fold_results(names)
                 made = [(1, found[name].iterations, found[name].wall_time) for name in names]
@@ -120,10 +122,11 @@ def _of_gpu(file: Path) -> Iterator[dict[str, Any]]:
             }
 
 
-def _schedule(record: str, conditions: Conditions) -> dict[str, Any]:
-    training, trunk = conditions.training, conditions.trunk
+def _schedule(record: str, plan: Plan, conditions: Conditions) -> dict[str, Any]:
+    training, trunk, data = conditions.training, conditions.trunk, plan.experiment.dataset.name
     return {
         "record": record,
+        "data": UNKNOWN_DATA if data in OWN_DATA else data,
         "trunk": trunk.name,
         "frozen": trunk.is_input_features,
         "start": conditions.embedder.init,

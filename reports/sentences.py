@@ -53,13 +53,18 @@ def how_tested(found: Answer) -> str:
     if not found.tested:
         return ""
     alone = "intervals are of each pair alone" if len(found.shown_pairs) > 1 else ""
+    among = ""
+    if found.only and found.reference is None:
+        among = (
+            f"tested among all {counted(len(found.pairs), 'pair')} of {counted(len(found.question.compared), 'method')}"
+        )
     kinds = {pair.size == "within" and not pair.better for pair in found.shown_pairs if not pair.untested}
     adjusted = []
     for equal in sorted(kinds):
         of_kind = f' of "{"equal" if equal else "better"}"' if len(kinds) > 1 else ""
         if words := adjustment_words(found.question, equal=equal):
             adjusted.append(f"p values{of_kind} are {words}")
-    steps = (alone, *adjusted, variance_words(found))
+    steps = (among, alone, *adjusted, variance_words(found))
     return " ".join(f"{capitalized(text)}." for text in steps if text)
 
 

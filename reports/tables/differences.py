@@ -86,8 +86,10 @@ def asked_pairs(found: Answer) -> str:
 
 def compared_words(found: Answer) -> str:
     """Write the same as the object of a sentence: `all pairs of methods`, or `each other method with A`."""
+    if len(found.question.compared) == 2:
+        return "the two methods"
     if found.reference is None:
-        return "the two methods" if len(found.question.compared) == 2 else "all pairs of methods"
+        return "all pairs of methods"
     asked = asked_pairs(found).replace("each method", "each other method", 1)
     return f"{asked}," if "," in asked else asked
 

@@ -26,6 +26,10 @@ _SIGNS = {
 }
 
 
+_PAGE = 40
+"""Rows that a page has room for, beside a caption and short notes."""
+
+_TWO_COLUMNS = "% In a document of two columns write table* for table, at both ends."
 _PACKAGES = r"% Needs \usepackage[T1]{fontenc} and \usepackage{booktabs}."
 
 
@@ -75,8 +79,11 @@ def to_latex(table: Table) -> str:
         hint = f" Too wide? Take fewer columns: --columns {'MAP@R' if 'MAP@R' in own else own[0]}"
     if len(every.columns) > len(table.columns):
         hint = f" All columns: --columns {_named(every.columns)}"
+    if len(table.rows) > _PAGE:
+        hint += " Longer than a page: take fewer rows."
     lines = [
         f"{_PACKAGES}{hint}",
+        _TWO_COLUMNS,
         r"\begin{table}",
         r"\centering",
         rf"\caption{{{escape_latex(' '.join([title, table.caption]))}}}",

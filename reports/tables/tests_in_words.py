@@ -3,11 +3,12 @@
 With the single values they are all that a reader needs to compute a p value again (docs/comparisons.md, The test).
 """
 
+from collections.abc import Mapping
 from fractions import Fraction
 
 from results.answer.answers import Answer
 from results.answer.pair_tests import SHARE_OF_BETTER, family, least_factor
-from results.answer.question import Question
+from results.answer.question import Planned, Question
 from results.wording import counted, joined
 
 
@@ -20,7 +21,7 @@ def adjustment_words(question: Question, *, equal: bool = False) -> str:
     if question.sample.test != "ranks":
         share, spent = (1 - SHARE_OF_BETTER, "a quarter") if equal else (SHARE_OF_BETTER, "three quarters")
         verdict = "equal" if equal else "better"
-        steps.append(f'times {1 / Fraction(share)}, since {spent} of the level is spent on "{verdict}"')
+        steps.append(f'multiplied by {1 / Fraction(share)}, since {spent} of the level is spent on "{verdict}"')
     words = " and ".join(filter(None, steps))
     if question.looks:
         words += (
@@ -54,6 +55,16 @@ def _correction(question: Question, *, equal: bool) -> tuple[str, str]:
     return f"adjusted by Holm's method for {comparisons}", least
 
 
+def _unlike(planned: Mapping[str, Planned]) -> list[str]:
+    """Write in what methods differ that have variances of their own."""
+    varied = [one for one in planned.values() if not one.constant]
+    kinds = {
+        "searched or not": {one.searched for one in varied},
+        "trained or computed": {one.trained for one in varied},
+    }
+    return [words for words, found in kinds.items() if len(found) > 1]
+
+
 def variance_words(found: Answer) -> str:
     """Write which variance the t tests take, and of what; empty for the textbook's test of differences of scores."""
     return "; ".join(filter(None, (_variance(found), found.scaling.note)))
@@ -67,17 +78,11 @@ def _variance(found: Answer) -> str:
             return f"the variance of a mean is that of its folds times 1/n + 1/(n − 1) for n {units}"
         case "pooled":
             planned = {key: found.values[key].planned for key in question.compared}
-            varied = [one for one in planned.values() if not one.constant]
-            unlike = [
-                words
-                for words, kinds in (
-                    ("searched or not", {one.searched for one in varied}),
-                    ("trained or computed", {one.trained for one in varied}),
-                )
-                if len(kinds) > 1
-            ]
-            alike = f" that are alike ({', '.join(unlike)})" if unlike else ""
-            constant = [found.titles[key] for key, one in planned.items() if one.constant]
+            shown = {key: one for key, one in planned.items() if found.shows(key)}
+            alike = " of the same kind" if _unlike(planned) else ""
+            if unlike := _unlike(shown):
+                alike = f" that are alike ({', '.join(unlike)})"
+            constant = [found.titles[key] for key, one in shown.items() if one.constant]
             none = f"; {joined(constant)} cannot vary and {'has' if len(constant) == 1 else 'have'} none"
             return (
                 f"a method's variance is the larger of its own and that pooled over methods{alike}, {factor}"

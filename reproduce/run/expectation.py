@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from reproduce.run.work import RowWork, Work, at_a_time, duration
+from reproduce.run.work import Duration, RowWork, Work, at_a_time, duration
 from results.answer.caveats import budget_finding
 from results.answer.deviations import SearchDeviation
-from results.answer.durations import first_end
+from results.answer.durations import Expected
 from results.answer.pair_tests import MOST_DEGREES
 from results.answer.planning import detectable
 from results.answer.question import planned_question
@@ -58,8 +58,9 @@ def _time(rows: Mapping[str, RowWork], trained: Sequence[RowWork], workers: int,
     unit = "GPU-hours of work" if gpus else "hours of training" if given else "CPU-hours"
     (time, most_time), (hours, most_hours) = map(in_words, known.seconds), map(_hours, known.work)
     work = f"{hours} {unit}"
-    if not all(row.reproductions.steps.of_kind for row in trained):
-        time += " by trainings of another kind"
+    if between := _between(rows, workers, gpus):
+        time += f" ({' to '.join(in_words(one.seconds[0]) for one in between)} by all kept records)"
+        work += f" ({' to '.join(_hours(one.work[0]) for one in between)})"
     if most_time != in_words(known.seconds[0]):
         time += f", {most_time} if nothing stops early"
     if most_hours != hours:
@@ -68,6 +69,22 @@ def _time(rows: Mapping[str, RowWork], trained: Sequence[RowWork], workers: int,
     if known.longest:
         line += f". More at a time change little: the trials of one search of {known.longest} follow one another"
     return line
+
+
+def _between(rows: Mapping[str, RowWork], workers: int, gpus: int) -> list[Duration]:
+    """Return the shortest and the longest that all records say, if none has the data of these rows."""
+    if not any(one.steps.ends and one.left for one in _trainings(rows.values())):
+        return []
+    return [found for end in (0, 1) if (found := duration(_at_end(rows, end), workers, gpus))]
+
+
+def _at_end(rows: Mapping[str, RowWork], end: Literal[0, 1]) -> dict[str, RowWork]:
+    """Return the rows with the fewest (0) or the most (1) steps that records say, where none is of their data."""
+
+    def at(one: Work) -> Work:
+        return replace(one, steps=Expected(one.steps.ends[end])) if one.steps.ends else one
+
+    return {key: RowWork(*map(at, row)) for key, row in rows.items()}
 
 
 def at_a_time_words(rows: Mapping[str, RowWork], workers: int, gpus: int) -> str:
@@ -92,28 +109,33 @@ def _hours(seconds: float) -> str:
 
 def _steps(rows: Collection[RowWork]) -> Iterator[str]:
     """Say from which records the expected steps and folds of rows with a loss are."""
-    stopped = {one.steps.record for one in _trainings(rows)} - {""}
+    stopped = {_named(one.steps) for one in _trainings(rows) if one.steps.record}
     shares = [row.reproductions.steps.value / row.reproductions.most_steps for row in rows]
     if stopped and min(shares) < 1:
         yield f"early stopping leaves {_percent(shares)} of the steps, as in {listed(sorted(stopped))}"
     yield from _other_records(rows)
-    trainings = [row.search.conditions.training for row in rows]
-    if not stopped and any(first_end(training) < training.max_epochs for training in trainings):
-        yield "no kept record says where early stopping ends such trainings, so all their steps are expected"
-    elif min(shares, default=1) == 1:
+    if min(shares, default=1) == 1:
         yield "no training is expected to stop early"
     if raced := [row.search.folds for row in rows if row.search.folds.record]:
-        records = listed(sorted({one.record for one in raced}))
+        records = listed(sorted({_named(one) for one in raced}))
         yield f"racing leaves {_percent([one.value for one in raced])} of the folds, as in {records}"
 
 
+def _named(expected: Expected) -> str:
+    """Name the record that a number is from, with its data if these are others."""
+    return f"{expected.record} ({expected.data or 'other images'})" if expected.is_of_other_data else expected.record
+
+
 def _other_records(rows: Collection[RowWork]) -> Iterator[str]:
-    """Say where records trained something else, or other methods."""
+    """Say where records have other data, or other methods."""
     expected = [row.reproductions.steps for row in rows]
-    if not all(one.of_kind for one in expected):
+    if ends := [end for one in expected for end in one.ends or ()]:
         frozen = any(row.search.conditions.trunk.is_input_features for row in rows)
-        trained = "an embedder on such features" if frozen else "such a network"
-        yield f"no record trained {trained} to its end, so its trainings may end much later, or earlier"
+        trained = "an embedder on features of such data" if frozen else "a network on such data"
+        yield (
+            f"no record trained {trained} to its end: the steps are scaled by patience, and all kept records together "
+            f"say {_ends(ends)} steps"
+        )
     if others := [one.of_methods for one in expected if one.of_methods]:
         of_others = f"{_ends([steps for one in others for steps in one])} steps"
         many = f"{_ends([float(len(one)) for one in others])} methods"
@@ -174,8 +196,8 @@ def budget_lines(
         question = replace(question, margin=difference)
     budget = detectable(question, methods, found)
     yield budget_finding(budget, question).sentences
-    if difference is not None and budget.deviation is None:
-        yield "--assume-deviation says what a difference takes if searches vary by so many points."
+    if budget.deviation is None:
+        yield "`plan --difference 1 --assume-deviation 2` says what a point takes if they vary by two."
     if difference is not None and budget.needed is not None and budget.units:
         yield _what_it_takes(rows, budget.needed / budget.units, workers, gpus)
 
@@ -190,5 +212,11 @@ def _what_it_takes(rows: Mapping[str, RowWork], times: float, workers: int, gpus
     known = duration(rows, workers, gpus) if left else None
     if known is None:
         return f"{words}."
-    expected, most = (in_words(float(seconds) * times * trainings / left) for seconds in known.seconds)
-    return f"{words}, {expected} expected{'' if most == expected else f', {most} if nothing stops early'}."
+
+    def in_all(seconds: float) -> str:
+        return in_words(float(seconds) * times * trainings / left)
+
+    expected, most = map(in_all, known.seconds)
+    between = " to ".join(in_all(one.seconds[0]) for one in _between(rows, workers, gpus))
+    words += f", {expected} expected{f' ({between} by all kept records)' if between else ''}"
+    return f"{words}{'' if most == expected else f', {most} if nothing stops early'}."

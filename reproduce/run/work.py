@@ -187,8 +187,8 @@ def _work_of_row(study: Study, protocol: ProtocolEntry, store: Store | None, tes
         samples=len(images.of_classes(kinds[0].validation)),
         conditions=trials,
         epoch_steps=epoch_steps,
-        steps=expected_steps(trials, epoch_steps, row.key, "search"),
-        folds=expected_folds(row.key) if racing and row.trials else Expected(1.0),
+        steps=expected_steps(trials, epoch_steps, row.key, "search", setup.dataset.name),
+        folds=expected_folds(row.key, setup.dataset.name) if racing and row.trials else Expected(1.0),
     )
     reproductions = replace(
         search,
@@ -197,7 +197,7 @@ def _work_of_row(study: Study, protocol: ProtocolEntry, store: Store | None, tes
         in_store=made - searched,
         most_abreast=of_runs,
         conditions=longer,
-        steps=expected_steps(longer, epoch_steps, row.key, "reproductions"),
+        steps=expected_steps(longer, epoch_steps, row.key, "reproductions", setup.dataset.name),
         folds=Expected(1.0),
     )
     tests = replace(

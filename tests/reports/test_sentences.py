@@ -81,7 +81,7 @@ def adjusted(p_values, text):
     else:
         result = np.empty(len(p_values))
         result[order] = np.maximum.accumulate(np.minimum(factors * np.asarray(p_values)[order], 1))
-    above, below = map(int, re.search(r"times (\d)/(\d), since three quarters of the level is spent", text).groups())
+    above, below = map(int, re.search(r"multiplied by (\d)/(\d), since three quarters", text).groups())
     return np.minimum(np.minimum(result, 1) * above / below, 1)
 
 
@@ -126,7 +126,8 @@ def test_interval_and_p_value_follow_from_the_words(values, column, compare, pai
 def test_a_claim_of_equality_names_its_two_tests_and_its_share():
     equal = {"A": (70.0, 70.1, 69.9, 70.0), "B": (70.0, 70.1, 70.0, 69.9)}
     text, steps = sentences(answer(table(equal), Question()))
-    assert 'P values are of two one-sided tests, times 4, since a quarter of the level is spent on "equal"' in steps
+    share = 'multiplied by 4, since a quarter of the level is spent on "equal"'
+    assert f"P values are of two one-sided tests, {share}" in steps
     _, (low, high, p) = said_of(equal, text.replace("p < 0.001", "p = 0"))
     error = errors_of_means(equal, steps)("A", "B")
     assert p == pytest.approx(4 * stats.t.sf(0.5 / error, 6), abs=0.0006)
@@ -149,7 +150,7 @@ def test_a_test_without_these_steps_does_not_name_them():
     ]
     ranks, *steps = sentences(answer(pd.DataFrame(rows, columns=["method", "dataset", "accuracy"]), Question()))
     assert "Wilcoxon's signed-rank test" in ranks
-    assert "times 4/3" not in " ".join([ranks, *steps])
+    assert "multiplied by 4/3" not in " ".join([ranks, *steps])
     assert "degrees" not in ranks
 
 
@@ -168,6 +169,21 @@ def test_the_first_sentence_sums_up_and_open_pairs_stand_only_if_they_are_asked_
     one, steps = sentences(found.about(("hist", "proxy_anchor")))
     assert one.startswith("Proxy-Anchor and HIST are not shown to differ")
     assert "Holm's method for 91 comparisons" in steps, "the tests are those of all methods"
+    assert steps.startswith("Tested among all 91 pairs of 14 methods. ")
     whole = {(pair.a, pair.b): pair for pair in found.pairs}
     (pair,) = found.about(("hist", "proxy_anchor")).shown_pairs
     assert pair == whole.get((pair.a, pair.b), pair.turned() if (pair.b, pair.a) in whole else None)
+
+
+def test_how_some_methods_were_tested_names_no_other_method():
+    """The first record has an untrained trunk that cannot vary, the second a method that is computed."""
+    found = answer_of(MeasuredExperiment.kept("mlrc_frozen_cub200_2024_losses_subset"))
+    losses = [key for key in found.question.compared if key != "untrained"]
+    every, of_losses = how_tested(found), how_tested(found.about(set(losses[:2])))
+    assert "Untrained trunk cannot vary and has none" in every
+    assert "Untrained" not in of_losses
+    found = answer_of(MeasuredExperiment.kept("reality_check_2026_birds_subset"))
+    pooled = "is the larger of its own and that pooled over methods"
+    assert f"{pooled} that are alike (trained or computed), times" in how_tested(found)
+    assert f"{pooled} of the same kind, times" in how_tested(found.about({"pfml", "proxy_anchor"}))
+    assert f"{pooled} that are alike (trained" in how_tested(found.about({"pfml", "within_class_whitening"}))

@@ -16,6 +16,7 @@ from reports.published.claims import answer_claims, claims_table
 from reports.published.join import join, published_layout
 from reports.tables.differences import differences
 from reports.tables.formats import WRITERS, escape_latex, to_csv, to_html, to_json, to_latex, to_markdown
+from reports.tables.holds import holds_table
 from reports.tables.method_tables import costs, hyperparameters, peeking_table
 from reports.tables.result_table import table_of
 from reports.tables.table import Cell, Column, Row, Table, cell_text, chosen, with_notes
@@ -176,11 +177,33 @@ def test_latex_tables_of_kept_records_fit_an_article(tmp_path):
     found = [answer_of(MeasuredExperiment.kept(name)) for name in kept]
     tables = [draw(one) for one in found for draw in (table_of, differences)]
     texts = [to_latex(replace(table, rows=table.rows[:40], notes=(), remarks=())) for table in tables]
-    (tmp_path / "tables.tex").write_text(DOCUMENT % "\\clearpage\n".join(texts), encoding="utf-8")
+    assert boxes(tmp_path, DOCUMENT, texts) == []
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex on this machine; CI has it")
+def test_latex_tables_fit_the_page_of_two_columns_as_their_comment_says(tmp_path):
+    """Results, differences and what holds of 3 and 9 methods, with short notes; longer ones say so."""
+    names = ("quickstart", "reality_check_2026_birds_subset")
+    found = [answer_of(MeasuredExperiment.kept(name)) for name in names]
+    draws = (table_of, differences, lambda one: holds_table(one, every=True))
+    drawn = [with_notes(draw(one), "short") for one in found for draw in draws]
+    long = [table for table in drawn if "Longer than a page: take fewer rows." in to_latex(table)]
+    assert long == [drawn[-1]], "each of 36 pairs under other conditions"
+    texts = [to_latex(table) for table in drawn if table not in long]
+    says = "write table* for table, at both ends"
+    assert all(says in text for text in texts)
+    document = DOCUMENT.replace("\\documentclass", "\\documentclass[twocolumn]")
+    assert boxes(tmp_path, document, texts), "a column is too narrow"
+    assert boxes(tmp_path, document, [text.replace("{table}", "{table*}") for text in texts]) == []
+
+
+def boxes(folder, document, texts):
+    """Return what LaTeX says of boxes that are too wide and tables that are too long."""
+    (folder / "tables.tex").write_text(document % "\\clearpage\n".join(texts), encoding="utf-8")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "tables.tex"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, encoding="latin-1", check=False)
+    done = subprocess.run(command, cwd=folder, capture_output=True, encoding="latin-1", check=False)
     assert done.returncode == 0, done.stdout[-2000:]
-    assert re.findall(r"Overfull .hbox.*", done.stdout) == []
+    return re.findall(r"Overfull .hbox.*|Float too large.*", done.stdout)
 
 
 def test_latex_leaves_letters_as_they_are_and_sets_signs():

@@ -255,7 +255,7 @@ def test_sentences_are_printed_for_a_paper(say):
         "150 epochs and 100 epochs are not shown to differ in accuracy: the difference is 3.12 points (82.38 against "
         "79.26 %; 95 % interval −2.30 to 8.54; p = 0.295, adjusted; n = 5 runs each; t test with 8 degrees of "
         "freedom; Welch's t test of this pair alone: p = 0.168).\n"
-        'P values are times 4/3, since three quarters of the level is spent on "better". '
+        'P values are multiplied by 4/3, since three quarters of the level is spent on "better". '
         "A method's variance is the larger of its own and that pooled over methods, times 1 + 1/(S − 1)² for S runs.\n"
     )
     latex = say("audit", str(TABLE), "--what", "sentences", "--format", "latex").done().out

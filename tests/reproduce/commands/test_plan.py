@@ -1,5 +1,6 @@
 """What `plan` prints: trainings, the time at a rate, and the differences that the runs can show."""
 
+import re
 import subprocess
 import sys
 
@@ -100,21 +101,22 @@ def test_hours_come_from_records_from_the_user_or_from_this_machine(plan, say, t
 def test_a_plan_for_gpus_needs_none(plan, say):
     text = plan("mlrc_cub200", "--gpus", "8", "--methods", "untrained,contrastive")
     assert "early, with 4 trainings at a time in the search and 32 afterwards on 8 GPUs; " in text
-    assert "by trainings of another kind, 19 h 47 min if nothing stops early" in text
-    assert "GPU-hours of work, 84 if nothing stops early" in text
+    at_most = "19 h 47 min if nothing stops early"
+    assert f"expected 1 h 27 min (18 min to 3 h 55 min by all kept records), {at_most}, with 4 trainings" in text
+    assert "GPU-hours of work (1.2 to 17), 84 if nothing stops early" in text
     refused(say("plan", "quickstart", "--gpus", "2", "--device", "cpu"), "leave out --device cpu")
     assert "speed: 29 to 75 steps (926 to 2,393 images) a second of one training, from " in text
     assert "from results/measured/bench_gpu.json (NVIDIA H100 80GB HBM3); and " in text
-    early = "results/measured/mlrc_frozen_cub200_random_start_subset.json.xz (an embedder on features)"
-    assert f"early stopping leaves 6.1 % of the steps, as in {early}" in text
+    assert "early stopping leaves 7.2 % of the steps, as in results/measured/quickstart.json.xz (glyphs)" in text
     assert "More at a time change little: the trials of one search of Contrastive follow one another" in text
 
 
 def test_a_number_that_is_not_of_the_method_is_marked(plan):
-    """The record on frozen features has a contrastive loss, and no SupCon."""
-    text = plan("mlrc_cub200", "--gpus", "8", "--methods", "contrastive,supcon")
-    assert "no record trained such a network to its end, so its trainings may end much later, or earlier" in text
-    assert "~ (1 method): the mean of the record's 2 methods (1,430 to 6,120 steps), since it has none of these" in text
+    """No record of networks that early stopping ended has SupCon."""
+    text = plan("mlrc_cub200", "--gpus", "8", "--methods", "proxy_anchor,supcon")
+    trained = "no record trained a network on such data to its end: the steps are scaled by patience, and all kept "
+    assert f"{trained}records together say 1,430 to 19,765 steps" in text
+    assert "~ (1 method): the mean of the record's 2 methods (6,375 to 8,125 steps), since it has none of these" in text
     assert text.count("~") == 2, "one row and the line that explains it"
     glyphs = plan("quickstart", "--device", "cpu")
     assert "~" not in glyphs
@@ -142,5 +144,10 @@ def test_a_plan_says_what_showing_a_difference_takes(plan):
     assert f"A difference of 5 points takes {needed} searches of each." in said
     assert f"a deviation of {2.4:.2f} points between searches, as given" in said
     assert f"That is {needed / 3:.3g} times the searches of this plan: about {needed * 76:,} trainings, " in said
-    unknown = plan("quickstart", "--difference", "5")
-    assert "--assume-deviation says what a difference takes" in unknown
+    assert "--assume-deviation" not in said
+    unknown = plan("quickstart")
+    assert "`plan --difference 1 --assume-deviation 2` says what a point takes if they vary by two." in unknown
+    given = ("--difference", "5", "--assume-deviation", "2.4")
+    far = plan("mlrc_cub200", "--gpus", "8", "--methods", "contrastive,triplet", *given).split("That is ")[1]
+    assert far.startswith(f"{units_for(2, 5 / 2.4, 'all')} times the searches of this plan")
+    assert re.search(r" expected \(.+ to .+ by all kept records\), .+ if nothing stops early", far)

@@ -65,7 +65,7 @@ def test_the_folds_of_two_searches_have_a_gpu_each(tmp_path):
     assert 4 / row.reproductions.rate.step == pytest.approx(115.7, rel=1e-3)
     took = duration(rows, 32, gpus=8)
     expected, most = max(tuple(one.chain(32)) for one in rows.values())
-    assert took.seconds[0] == pytest.approx(START + expected)
+    assert START + expected <= took.seconds[0] < 1.1 * (START + expected)
     assert START + most <= took.seconds[1] < 1.1 * (START + most)
     # All steps of 50 trials one after another at the speed of one alone, then those of a run with four on a GPU.
     assert most == pytest.approx(50 * 100_000 / 74.8 + 100_000 / 115.7 * 4, rel=0.02)

@@ -5,7 +5,8 @@ import io
 import pandas as pd
 import pytest
 
-from results.answer.durations import FILE, Expected, expected_folds, expected_steps, kept_rate
+from results.answer import durations
+from results.answer.durations import FILE, UNKNOWN_DATA, Expected, expected_folds, expected_steps, kept_rate
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.experiment_files import load_experiment
 
@@ -25,18 +26,18 @@ def conditions_of(experiment, overrides=None):
 
 def test_a_training_that_cannot_stop_early_has_all_its_steps():
     """The first validation that is more than `patience` epochs behind is the last one of the quickstart."""
-    assert expected_steps(conditions_of("quickstart"), 50, "triplet", "search") == Expected(200)
+    assert expected_steps(conditions_of("quickstart"), 50, "triplet", "search", "glyphs") == Expected(200)
 
 
 def test_the_steps_are_those_of_the_nearest_record():
     conditions = conditions_of("reality_check/birds")
-    found = expected_steps(conditions, 50, "arcface", "reproductions")
+    found = expected_steps(conditions, 50, "arcface", "reproductions", "cub200")
     assert found.record == "results/measured/reality_check_birds_subset.json.xz"
     runs = MeasuredExperiment.kept("reality_check_birds_subset").runs["arcface"]
     assert found.value == pytest.approx(sum(run.iterations for run in runs) / len(runs) / 4)
     # Another patience: a record that early stopping ended speaks, within what this patience allows.
     longer = conditions.training.model_copy(update={"patience": 30})
-    other = expected_steps(conditions.model_copy(update={"training": longer}), 50, "arcface", "reproductions")
+    other = expected_steps(conditions.model_copy(update={"training": longer}), 50, "arcface", "reproductions", "cub200")
     assert other.record
     assert 32 * 50 <= other.value <= 2000
 
@@ -46,15 +47,53 @@ def test_a_longer_network_is_expected_to_stop_as_those_that_were_trained_to_thei
     conditions = conditions_of("reality_check/glyphs")
     longer = conditions.training.model_copy(update={"max_epochs": 500})
     conditions = conditions.model_copy(update={"training": longer})
-    found = expected_steps(conditions, 40, "arcface", "search")
+    found = expected_steps(conditions, 40, "arcface", "search", "glyphs")
     assert "quickstart" in found.record
+    assert found.ends is None
     assert found.value == pytest.approx(sum(found.of_methods) / 2)
-    assert 800 < found.value < 2400
+    # Scaled by the first epoch at which patience ends a training, the fourth of 50 steps there and of 40 here.
+    runs = MeasuredExperiment.kept("quickstart").runs
+    made = [sum(run.iterations for run in runs[key]) / len(runs[key]) / 4 for key in ("proxy_anchor", "triplet")]
+    assert sorted(found.of_methods) == pytest.approx(sorted(steps * 40 / 50 for steps in made))
+
+
+def test_features_say_nothing_of_a_network_and_other_data_say_a_range():
+    conditions = conditions_of("mlrc_cub200")
+    found = expected_steps(conditions, 100, "proxy_anchor", "search", "cub200")
+    assert (found.record, found.data) == ("results/measured/quickstart.json.xz", "glyphs")
+    assert found.is_of_other_data
+    # Patience ends its trainings after epoch 10 of 100 steps at the earliest, those of the quickstart after 200 steps.
+    assert found.value == pytest.approx(1625 / 200 * 1000)
+    fewest, most = found.ends
+    assert 1000 <= fewest < found.value / 4
+    assert found.value * 2 < most < 100_000
+
+
+def test_a_network_on_the_same_data_speaks_before_one_with_the_same_schedule(monkeypatch):
+    kept = durations._kept()
+    schedule = {"epoch_steps": 100, "max_epochs": 1000, "validate_every": 2, "patience": 9}
+    quickstart = kept[(kept["record"] == "results/measured/quickstart.json.xz") & (kept["method"] == "triplet")]
+    birds = quickstart.assign(record="birds", data="cub200", trunk="resnet50", steps=1000.0)
+    glyphs = quickstart.assign(record="more glyphs", trunk="bn_inception", steps=2000.0, **schedule)
+    monkeypatch.setattr(durations, "_kept", lambda: pd.concat([kept, birds, glyphs]))
+    conditions = conditions_of("mlrc_cub200")
+    found = expected_steps(conditions, 100, "triplet", "search", "cub200")
+    assert (found.record, found.is_of_other_data, found.ends) == ("birds", False, None)
+    assert found.value == pytest.approx(1000 / 200 * 1000)
+    assert expected_steps(conditions, 100, "triplet", "search", "cars196").record == "more glyphs"
+
+
+def test_the_images_of_a_folder_are_those_of_no_record():
+    found = expected_steps(conditions_of("reality_check/birds"), 50, "arcface", "search", UNKNOWN_DATA)
+    assert found.is_of_other_data
+    assert found.ends is not None
 
 
 def test_racing_leaves_what_it_left_in_the_kept_searches():
-    assert expected_folds("proxy_anchor").value == pytest.approx(112 / 144)
-    assert 0.5 < expected_folds("my_loss").value < 0.8
+    assert expected_folds("proxy_anchor", "glyphs").value == pytest.approx(112 / 144)
+    assert 0.5 < expected_folds("my_loss", "glyphs").value < 0.8
+    assert not expected_folds("proxy_anchor", "glyphs").is_of_other_data
+    assert expected_folds("proxy_anchor", "cub200").is_of_other_data
 
 
 @pytest.mark.parametrize("change", [{"images.crop": 28}, {"training.batch_size": 64}, {"trunk.name": "bn_inception"}])

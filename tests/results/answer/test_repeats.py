@@ -570,7 +570,7 @@ def test_a_sentence_for_a_paper_has_all_that_a_reader_needs():
         "adjusted; n = 3 runs each; t test with 4 degrees of freedom; Welch's t test of this pair alone: p = 0.001). "
         "This holds without one run; not measured: with a search of each (gone if searches of the two vary by more "
         "than 0.41 points).",
-        'P values are times 4/3, since three quarters of the level is spent on "better". '
+        'P values are multiplied by 4/3, since three quarters of the level is spent on "better". '
         "A method's variance is the larger of its own and that pooled over methods, times 1 + 1/(S − 1)² for S runs.",
     ]
     latex, _ = sentences(one(kept("cv10x10.csv").query("method in ['LDA', 'GaussianNB']")), latex=True)
