@@ -103,8 +103,7 @@ def _trainings(rows: Collection[RowWork]) -> list[Work]:
 
 
 def _hours(seconds: float) -> str:
-    hours = seconds / 3600
-    return f"{hours:,.0f}" if hours >= 10 else f"{hours:.2g}"
+    return _short(seconds / 3600)
 
 
 def _steps(rows: Collection[RowWork]) -> Iterator[str]:
@@ -162,8 +161,11 @@ def _percent(shares: list[float]) -> str:
 
 
 def _ends(values: list[float]) -> str:
-    form = ",.0f" if max(values) >= 10 else ".2g"
-    return " to ".join(dict.fromkeys(format(end, form) for end in (min(values), max(values))))
+    return " to ".join(dict.fromkeys(map(_short, (min(values), max(values)))))
+
+
+def _short(number: float) -> str:
+    return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
 
 
 def budget_lines(
