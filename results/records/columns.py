@@ -22,7 +22,7 @@ ROLES = {
         rf"(.*_)?(dataset|data_set|benchmark|task|env|environment|problem|corpus){_NUMBERED}",
     ),
     "search": (("search", "study"), ""),
-    "paired": (("split", "block", "subject"), ""),
+    "paired": (("split", "block", "subject", "case", "patient"), ""),
     "fold": (("fold",), rf"(cv|k|outer|test)?_?fold{_NUMBERED}"),
     "run": (
         ("run", "seed", "rep", "trial_seed", "random_seed", "replicate", "repeat", "repetition"),
@@ -51,30 +51,49 @@ COUNTERS = {
 PARTS_OF_DATA = {"train", "training", "val", "valid", "validation", "dev", "test", "testing", "eval", "evaluation"}
 _SETTINGS = {
     *("lr", "learning_rate", "wd", "weight_decay", "momentum", "batch_size", "bs", "dropout", "temperature", "margin"),
-    *("optimizer", "dim", "dims", "dimensions", "embedding_size", "hidden", "width", "depth", "layers", "k", "shots"),
+    *(
+        "optimizer",
+        "dim",
+        "dims",
+        "dimensions",
+        "dimension",
+        "embedding_size",
+        "hidden",
+        "width",
+        "depth",
+        "layers",
+        "k",
+        "shots",
+    ),
     *("hparams_seed", "fraction", "noise", "backbone", "trunk", "alpha", "beta", "gamma", "lambda", "params"),
+    *("threshold", "bits"),
 }
 _SIZE = re.compile(r"(n|num|number|size|samples|support|count)_.*|.*_(size|samples|count)|size|support|samples")
 _OF_SETTINGS = re.compile(r"(params?|hparams?|hp|config|args)[_./].*", re.IGNORECASE)
 NOTES = re.compile(
     r"_?(commit|git_?commit|sha|hash|host(name)?|server|machine|node|gpu|device|user(name)?|created(_?at)?|date|tags?|"
     r"((run|job|experiment)_?)?id|timestamp|notes?|comments?|info|messages?|reason|traceback|uuid|path|file(name)?|"
-    r"checkpoint.*|.*_checkpoint|url|version|(start|end|begin|stop|complete)(ed)?_?(time|date|at)?|datetime.*|index)",
+    r"checkpoint.*|.*_checkpoint|.*_(idx|index)|url|version|(start|end|begin|stop|complete)(ed)?_?(time|date|at)?|datetime.*|index)",
     re.IGNORECASE,
 )
 _TIMES = {
     *("time", "runtime", "duration", "wall", "walltime", "elapsed", "seconds", "secs", "sec", "ms", "hours", "minutes"),
     *("latency", "memory", "mb", "gb", "flops", "gflops", "fps", "throughput", "parameters"),
 }
+_OF_TIMES = {"s", "h", "total", "cpu", "gpu", "peak", "fit", "predict", "inference", "infer", "search", "epoch", "step"}
 _ERROR_RATES = {"error", "err", "errors", "fpr", "fnr", "eer", "ece", "wer", "cer", "misclassification"}
 _LOWER = {
     *("loss", "nll", "ppl", "perplexity", "rmse", "mae", "mse", "mape", "cost", "brier", "regret", "logloss", "bpc"),
-    *("bpb", "crossentropy", "entropy", "fid", "lpips", "igd", "nmse", "nrmse", "rmsle", *_ERROR_RATES, *_TIMES),
+    *("bpb", "crossentropy", "entropy", "fid", "lpips", "igd", "nmse", "nrmse", "rmsle", "mase", "smape", "crps"),
+    *("wql", "hd", *_ERROR_RATES, *_TIMES),
 } - {"fps", "throughput"}
+_UNSURE = {"distance", "length", "makespan", "energy", "fitness", "objective"}
+"""Words of scores of which some are better when lower."""
+
 _BOUNDED = {
     *("acc", "accuracy", "auc", "auroc", "auprc", "roc", "ap", "map", "f1", "fscore", "precision", "recall", "pre"),
     *("sensitivity", "specificity", "sen", "spe", "sens", "spec", "iou", "miou", "dice", "ndcg", "mrr", "hit", "hits"),
-    *("em", "nmi", "top", "p", "r", "success", "prauc", "rocauc", "jaccard"),
+    *("em", "nmi", "top", "p", "r", "success", "prauc", "rocauc", "jaccard", "winrate"),
 }
 _SCORES = {
     *("score", "value", "result", "metric", "performance", "mcc", "kappa", "ari", "bleu", "rouge", "meteor", "psnr"),
@@ -84,7 +103,8 @@ _SCORES = {
 _MODIFIERS = {
     *("macro", "micro", "weighted", "mean", "avg", "average", "best", "final", "last", "balanced", "bal", "at", "rate"),
     *("std", "sd", "se", "sem", "stddev", "stdev", "deviation", "standard", "min", "max", "median", "overall", "class"),
-    *("cv", "metric", "metrics", "ood", "id", "all", "n", "l", "of", "per", "log", "cross", "percent", "pct"),
+    *("cv", "metric", "metrics", "ood", "id", "all", "n", "l", "of", "per", "log", "cross", "percent", "pct", "px"),
+    *("absolute", "square", "squared", "percentage", "root", "relative", "pr", "clean", "subset"),
     *PARTS_OF_DATA,
 }
 _SUMMARIES = {"average", "avg", "overall", "total", "std", "stddev", "stdev", "rank", "ranks", "wins", "win", "ties"}
@@ -108,7 +128,9 @@ def spelling(name: str) -> str:
 
 def words_of(name: str) -> list[str]:
     """Return the words of a name, without numbers: `top1Error` has top and error."""
-    named = re.sub(r"f1|r2", lambda m: {"f1": "fscore", "r2": "rsq"}[m[0]], _in_small_letters(name))
+    named = _in_small_letters(name)
+    for text, word in (("f1", "fscore"), ("r2", "rsq"), ("win[ _-]rate", "winrate")):
+        named = re.sub(text, word, named)
     return list(filter(None, re.split(r"[^a-zµ]+", named)))
 
 
@@ -128,14 +150,15 @@ def means_lower(name: str) -> bool | None:
     """Tell whether the name of a score says that lower is better, such as `val_loss`; None if it may say so."""
     words = words_of(name)
     core = [word for word in words if word not in _MODIFIERS and word != "score"]
-    if not set(words) & _LOWER:
+    if not {*words} & (_LOWER | _UNSURE) or {*words} & {"neg", "negative"}:
         return False
     return True if core and core[-1] in _LOWER else None
 
 
 def is_error_rate(name: str) -> bool:
     """Tell whether the name of a score is that of errors counted, which can be fractions or percent."""
-    return bool({*words_of(name)} & _ERROR_RATES)
+    words = {*words_of(name)}
+    return bool(words & _ERROR_RATES) and not words & {"absolute", "square", "squared", "percentage"}
 
 
 def is_bounded(name: str) -> bool:
@@ -146,7 +169,7 @@ def is_bounded(name: str) -> bool:
 def is_score(name: str) -> bool:
     """Tell whether a column has the name of a score, such as `test_acc` or `R@1`, and no other word in it."""
     words = {*words_of(name)}
-    return bool(words & _SCORES) and words <= _SCORES | _MODIFIERS
+    return bool(words & _SCORES) and words <= _SCORES | _MODIFIERS and name.casefold() not in SPREADS
 
 
 def metric_before(name: str) -> str:
@@ -163,7 +186,8 @@ def is_difference(name: str) -> bool:
 
 def is_time(name: str) -> bool:
     """Tell whether a column has the name of a time or of another cost of computing."""
-    return bool({*words_of(name)} & _TIMES)
+    words = words_of(name)
+    return bool({*words} & _TIMES) and (words[-1] in _TIMES or {*words} <= _TIMES | _MODIFIERS | _OF_TIMES)
 
 
 def is_summary(name: str, *, of_columns: bool = True) -> bool:
@@ -184,7 +208,7 @@ def is_number_of_runs(name: str) -> bool:
 def is_setting(name: str) -> bool:
     """Tell whether a column is named as one that is planned or counted, not measured, such as `lr` or `epoch`."""
     low, words = name.casefold(), words_of(name)
-    last = words[-1] in {"dim", "dims", "layers", "heads", "width", "depth", "lr"} if words else False
+    last = words[-1] in {"dim", "dims", "layers", "heads", "width", "depth", "lr", "bits"} if words else False
     return last or low in COUNTERS or re.split(r"[./]", low)[-1] in _SETTINGS or bool(_OF_SETTINGS.fullmatch(name))
 
 
@@ -298,7 +322,8 @@ def tidy(table: pd.DataFrame) -> pd.DataFrame:
     if table.empty:
         raise ScoresError("there are no rows; give one to every run, below a line with the names of the columns")
     if twice := sorted(set(table.columns[table.columns.duplicated()])):
-        raise ScoresError(f"two columns are called {twice[0]!r}; rename one")
+        what = "have no name" if twice[0] == ROW else f"are called {twice[0]!r}"
+        raise ScoresError(f"two columns {what}; rename one, and write one line of names if there are two")
     return _with_spreads(table)
 
 
@@ -326,13 +351,8 @@ def _with_spreads(table: pd.DataFrame) -> pd.DataFrame:
         parts = texts.str.extract(_PLUS_MINUS)
         parts["spread"] = parts["spread"].fillna(parts["inner"])
         found = parts["mean"].notna()
-        if 0.5 < found.mean() < 1 and (other := texts[~found & (texts != "")]).any():
-            raise ScoresError(
-                f"row {other.index[0]}: {other.iloc[0]!r} in {name!r} is no mean with its deviation, as the other rows "
-                "have; leave the row out"
-            )
-        if (found | (texts == "")).all() and found.any():
-            table = table.assign(**{name: parts["mean"].fillna(""), f"{name} ±": parts["spread"].fillna("")})
+        if 2 * found.sum() > (texts != "").sum():  # Others are rows of ranks, say, or are refused where they are read.
+            table = table.assign(**{name: parts["mean"].fillna(texts), f"{name} ±": parts["spread"].fillna("")})
     return table
 
 
@@ -345,6 +365,8 @@ SPREADS = {
 
 def spread_of(by_name: dict[str, str], score: str) -> tuple[str, str]:
     """Return the column of the spread of a score, and its kind: `sd`, `se` or `±`; both empty if there is none.
+
+    It has the score's name, or stands right of the score and has no other name than `std`.
 
     Args:
         by_name: The columns by their names in small letters.
@@ -362,4 +384,6 @@ def spread_of(by_name: dict[str, str], score: str) -> tuple[str, str]:
         for name in (inside, *ends, *starts):
             if name in by_name and name != low:
                 return by_name[name], kind
-    return "", ""
+    names = [*by_name, ""]
+    beside = names[names.index(low) + 1] if low in by_name else ""
+    return (by_name[beside], SPREADS[beside]) if beside in SPREADS else ("", "")
