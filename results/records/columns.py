@@ -26,7 +26,8 @@ ROLES = {
     "fold": (("fold",), rf"(cv|k|outer|test)?_?fold{_NUMBERED}"),
     "run": (
         ("run", "seed", "rep", "trial_seed", "random_seed", "replicate", "repeat", "repetition"),
-        rf"((.*_)?(seed|random_state)|(run|rep|repeat|repetition|replicate))s?{_NUMBERED}",
+        rf"((.*_)?(seed|random_state)|(run|rep|repeat|repetition|replicate))s?{_NUMBERED}|"
+        r"exp(eriment)?_(no|nr|num|number)",
     ),
     "state": (("state", "status"), ""),
 }
@@ -87,7 +88,7 @@ _LOWER = {
     *("bpb", "crossentropy", "entropy", "fid", "lpips", "igd", "nmse", "nrmse", "rmsle", "mase", "smape", "crps"),
     *("wql", "hd", *_ERROR_RATES, *_TIMES),
 } - {"fps", "throughput"}
-_UNSURE = {"distance", "length", "makespan", "energy", "fitness", "objective"}
+_UNSURE = {"distance", "length", "makespan", "energy", "fitness", "objective", "bias"}
 """Words of scores of which some are better when lower."""
 
 _BOUNDED = {
@@ -172,11 +173,13 @@ def is_score(name: str) -> bool:
     return bool(words & _SCORES) and words <= _SCORES | _MODIFIERS and name.casefold() not in SPREADS
 
 
-def metric_before(name: str) -> str:
-    """Return the score that a name begins with, before words of something else: `rmse` of `rmse_lstm`; else empty."""
+def metric_in(name: str) -> str:
+    """Return the score at an end of a name of something else: `rmse` of `rmse_lstm` or `LSTM_RMSE`; else empty."""
     words = words_of(name)
-    own = bool(words[1:]) and words[0] in _SCORES and not is_score(name) and not is_difference(name)
-    return re.split(r"[^a-z0-9]", name.casefold())[0] if own else ""
+    if not words[1:] or is_score(name) or is_difference(name):
+        return ""
+    parts = list(filter(None, re.split(r"[^a-z0-9]", name.casefold())))
+    return next((parts[at] for at in (0, -1) if words[at] in _SCORES), "")
 
 
 def is_difference(name: str) -> bool:
@@ -208,7 +211,8 @@ def is_number_of_runs(name: str) -> bool:
 def is_setting(name: str) -> bool:
     """Tell whether a column is named as one that is planned or counted, not measured, such as `lr` or `epoch`."""
     low, words = name.casefold(), words_of(name)
-    last = words[-1] in {"dim", "dims", "layers", "heads", "width", "depth", "lr", "bits"} if words else False
+    last = bool(words) and words[-1] in {"dim", "dims", "layers", "heads", "width", "depth", "lr", "bits"}
+    last = last and not name.endswith("LR")  # A logistic regression.
     return last or low in COUNTERS or re.split(r"[./]", low)[-1] in _SETTINGS or bool(_OF_SETTINGS.fullmatch(name))
 
 
@@ -334,7 +338,8 @@ def _are_row_numbers(column: pd.Series) -> bool:
         return True
     numbers = pd.to_numeric(texts, errors="coerce")
     steps = numbers.diff().fillna(1)
-    return bool(numbers.notna().all() and ((steps == 1) | numbers.isin([0, 1])).all())
+    first = numbers.iloc[0] <= 2  # Years are none.
+    return bool(first and numbers.notna().all() and ((steps == 1) | numbers.isin([0, 1])).all())
 
 
 _PLUS_MINUS = re.compile(

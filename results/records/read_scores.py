@@ -40,7 +40,7 @@ from results.records.columns import (
     is_summary,
     is_time,
     means_lower,
-    metric_before,
+    metric_in,
     numbered,
     numbers_of,
     plain,
@@ -377,13 +377,13 @@ class _Reader:
     def _methods_in_columns(self) -> list[str]:
         """The columns of numbers that are methods by their names: no scores, times, settings, counts or summaries.
 
-        Where several begin with one score, as `rmse_lstm` and `rmse_arima`, these are.
+        Where several begin or end with one score, as `rmse_lstm` and `rmse_arima`, these are.
         """
         numbers = self._numbers_in_columns()
-        by_score = Counter(filter(None, map(metric_before, numbers)))
+        by_score = Counter(filter(None, map(metric_in, numbers)))
         score, count = next(iter(by_score.most_common(1)), ("", 0))
         if count > 1:
-            return [name for name in numbers if metric_before(name) == score]
+            return [name for name in numbers if metric_in(name) == score]
         none = (is_score, is_time, is_summary, is_setting, is_size, is_number_of_runs, is_difference, NOTES.fullmatch)
         return [name for name in numbers if not any(is_none(name) for is_none in none)]
 
@@ -441,7 +441,7 @@ class _Reader:
         self.why |= {name: f"no {role}" for name in others if not is_number_of_runs(name)}
         if role == "method" and not self.dataset and ROW in table.columns:
             table, self.dataset = table.rename(columns={ROW: "dataset"}), "dataset"
-        self.melted = metric_before(names[0]) if len({metric_before(name) for name in names}) == 1 else ""
+        self.melted = metric_in(names[0]) if len({metric_in(name) for name in names}) == 1 else ""
         self.melted = self.melted or "score"
         self.table = _stacked(table, names, role, names, self.melted)
         setattr(self, role, role)
@@ -584,6 +584,7 @@ class _Reader:
         numbers = [n for n, own in counts.items() if own["value"].notna().any() and 2 * np.mean(own["text"]) <= 1]
         spreads = {spread_of(self.by_name, name)[0] for name in numbers} - {""}
         likely = [n for n in numbers if n not in spreads and not is_setting(n) and not NOTES.fullmatch(n)]
+        likely = [name for name in likely if words_of(name)[-1:] != ["id"]] or likely
         chooses = plain(self.reading.best_of).casefold()
         for leave in (
             lambda n: is_number_of_runs(n) or is_size(n),
@@ -851,6 +852,8 @@ class _Reader:
             f"{where} keeps one; --run, --paired, --dataset or {option('method', name)} says what it is; or leave the "
             "column out"
         )
+        if words_of(name)[-1:] == ["id"] and self._is_shared(name) and not self._repeats:
+            return text, {"paired": name}
         if self._crosses(name, self.method) and self.reading.dataset != COLUMNS:
             return text, {"dataset": f"{self.reading.dataset or self.dataset}+{name}" if self.dataset else name}
         return text, {"method": name}

@@ -178,3 +178,30 @@ def test_two_lines_of_names_are_refused_with_what_to_write():
     nameless = both.set_axis(["", "Unnamed: 1", "acc"], axis=1)
     with pytest.raises(ScoresError, match="two columns have no name; rename one, and write one line of names"):
         read_scores(nameless)
+
+
+def test_the_metric_that_all_columns_end_with_says_which_is_better():
+    head = "dataset,Net_MSE,ARIMA_SVR_MSE,HAR_LR"
+    lines = [f"d{n},{0.1 + n / 50:.2f},{0.3 + n / 100:.2f},{0.2 + n / 70:.2f}" for n in range(7)]
+    read = read_scores(table_of("\n".join([head, *lines])))
+    assert (read.score, read.lower_is_better, read.scale) == ("mse", True, "points")
+    assert set(read.frame["method"]) == {"Net_MSE", "ARIMA_SVR_MSE"}, "HAR_LR is no error"
+    without = table_of("\n".join([head.replace("_MSE", ""), *lines]))
+    assert set(read_scores(without).frame["method"]) == {"Net", "ARIMA_SVR", "HAR_LR"}, "LR is no learning rate here"
+
+
+def test_years_without_a_name_are_no_row_numbers():
+    text = ",hold,trend\n" + "".join(f"{2015 + n},{0.1 + n / 50:.2f},{0.2 + n / 70:.2f}\n" for n in range(6))
+    assert read_scores(table_of(text)).repeats == "dataset"
+    assert read_scores(table_of(text.replace("\n20", "\n"))).repeats == "dataset", "nor are 15 to 20"
+    counted = ",hold,trend\n" + "".join(f"{n},{0.1 + n / 50:.2f},{0.2 + n / 70:.2f}\n" for n in range(6))
+    assert read_scores(table_of(counted)).repeats == "run"
+
+
+def test_numbered_samples_that_all_methods_share_are_most_likely_paired_and_no_score():
+    table = rows("estimator,sample_id,abs_bias", "A", "B", values=range(20))
+    error = asked(table)
+    assert error.guess == Reading(paired="sample_id", lower_is_better=True)
+    assert error.read.repeats == "block"
+    numbered = table.rename(columns={"sample_id": "experiment_num", "abs_bias": "accuracy"})
+    assert read_scores(numbered).roles["run"] == "experiment_num"
