@@ -127,6 +127,13 @@ def spelling(name: str) -> str:
     return _DASHES.sub("-", "".join(unicodedata.normalize("NFKC", plain(name)).split())).casefold()
 
 
+def spelled_alike(names: pd.Series) -> list[tuple[str, str]]:
+    """Return the names whose spelling another one has, each with the first that has it."""
+    first: dict[str, str] = {}
+    pairs = [(first.setdefault(spelling(name), name), name) for name in names.unique()]
+    return [pair for pair in pairs if pair[0] != pair[1]]
+
+
 def words_of(name: str) -> list[str]:
     """Return the words of a name, without numbers: `top1Error` has top and error."""
     named = _in_small_letters(name)
@@ -188,9 +195,14 @@ def is_difference(name: str) -> bool:
 
 
 def is_time(name: str) -> bool:
-    """Tell whether a column has the name of a time or of another cost of computing."""
+    """Tell whether a column has a name of a time or of another cost of computing."""
+    return bool({*words_of(name)} & _TIMES)
+
+
+def is_only_time(name: str) -> bool:
+    """Tell whether a column has the name of a time and of nothing else, as `training_time_s`, and not `Time-CNN`."""
     words = words_of(name)
-    return bool({*words} & _TIMES) and (words[-1] in _TIMES or {*words} <= _TIMES | _MODIFIERS | _OF_TIMES)
+    return is_time(name) and (words[-1] in _TIMES or {*words} <= _TIMES | _MODIFIERS | _OF_TIMES)
 
 
 def is_summary(name: str, *, of_columns: bool = True) -> bool:
@@ -328,7 +340,7 @@ def tidy(table: pd.DataFrame) -> pd.DataFrame:
     if twice := sorted(set(table.columns[table.columns.duplicated()])):
         what = "have no name" if twice[0] == ROW else f"are called {twice[0]!r}"
         raise ScoresError(f"two columns {what}; rename one, and write one line of names if there are two")
-    return _with_spreads(table)
+    return _split_cells(table)
 
 
 def _are_row_numbers(column: pd.Series) -> bool:
@@ -347,12 +359,19 @@ _PLUS_MINUS = re.compile(
 )
 
 
-def _with_spreads(table: pd.DataFrame) -> pd.DataFrame:
-    """Split columns of `71.5 ± 0.4`, or `71.5 (0.4)`, in two, of which the second has a name that ends in ±."""
+def _split_cells(table: pd.DataFrame) -> pd.DataFrame:
+    """Split columns of `71.5 ± 0.4`, or `71.5 (0.4)`, in two, of which the second has a name that ends in ±.
+
+    Columns of `71.5 %` become fractions.
+    """
     for name in list(table.columns):
         if pd.api.types.is_numeric_dtype(table[name]):
             continue
         texts = texts_of(table[name])
+        percent = texts.str.fullmatch(r"-?\d+(\.\d+)? ?%")
+        if percent.any() and (percent | (texts == "")).all():
+            table = table.assign(**{name: [f"{float(text[:-1]) / 100:.12g}" if text else "" for text in texts]})
+            continue
         parts = texts.str.extract(_PLUS_MINUS)
         parts["spread"] = parts["spread"].fillna(parts["inner"])
         found = parts["mean"].notna()

@@ -32,6 +32,7 @@ from results.records.columns import (
     is_error_rate,
     is_number,
     is_number_of_runs,
+    is_only_time,
     is_role,
     is_score,
     is_setting,
@@ -46,7 +47,7 @@ from results.records.columns import (
     plain,
     rows_where,
     rows_words,
-    spelling,
+    spelled_alike,
     spread_of,
     texts_of,
     tidy,
@@ -288,49 +289,60 @@ class _Reader:
 
     def _likely_method(self) -> str:
         """The column of the methods: one of their names, else the only one of words that varies, else all columns."""
-        table, by_role = self.table, self._of_role("method")
-        counts = {name: texts_of(table[name]).nunique() for name in table.columns}
+        by_role, words = self._of_role("method"), self._columns_of_words()
+        if by_role and by_role[0].casefold() == "method":
+            return by_role[0]
+        counts = {name: texts_of(self.table[name]).nunique() for name in words}
+        varying = [name for name in words if 1 < counts[name] < len(self.table)]  # Names of runs are all different.
         usual = [name for name in by_role if name.casefold() in ROLES["method"][0]]
-        if usual and usual[0].casefold() == "method":
-            return usual[0]
-        taken = {self.dataset, *(name for role in ROLES if role != "method" for name in self._of_role(role))}
-        free = [
-            name for name in table.columns if name not in {*taken, *self.why, *self.parts} and not NOTES.fullmatch(name)
-        ]
-        words = [name for name in free if name != SWEEP and not is_number(table[name]) and not name.endswith("±")]
-        words = [name for name in words if not texts_of(table[name]).str.match(r"-?\d|\[").all()]
-        tiers = [[n for n in of if n in words] for of in (usual, by_role, [ROW] if ROW in words else [], words)]
-        # Names of runs are all different.
-        varying = [[n for n in tier if 1 < counts[n] < len(table)] for tier in tiers[:-1]]
-        found = next(filter(None, [*varying, *tiers[:-1]]), [])
-        named = self._names_of_runs() or [name for name in words if 1 < counts[name] < len(table)]
-        columns = [] if found or self._planned() else self._methods_in_columns()
-        if len(columns) > 1 and not any(map(is_score, self._numbers_in_columns())):
-            if named:
-                raise self._asks(
-                    f"the methods could be the columns {some(columns, 3)} (--method {COLUMNS}), or {named[0]} names "
-                    f"them ({option('method', named[0])})",
-                    method=named[0] if self._names_of_runs() else COLUMNS,
-                )
-            self._melt("method")
-            return self.method
-        found = found or named
+        tiers = [[name for name in tier if name in words] for tier in (usual, by_role, [ROW])]
+        found = next(filter(None, [*([n for n in tier if n in varying] for tier in tiers), *tiers]), [])
+        if not found:
+            found = self._names_of_runs() or varying
+            if self._are_columns(found):
+                self._melt("method")
+                return self.method
         if not found:
             return self._ask_for_method(by_role, words)
         first, *others = found
-        rest = [n for n in others if len(table[[first, n]].drop_duplicates()) > max(counts[first], 1)]
-        if not rest:
-            return first
-        if first in by_role and rest[0] in by_role and self._crosses(rest[0], first) and not self.dataset:
-            value = texts_of(table[first]).iloc[0]
+        rest = [n for n in others if len(self.table[[first, n]].drop_duplicates()) > max(counts[first], 1)]
+        return self._ask_which(first, rest) if rest else first
+
+    def _columns_of_words(self) -> list[str]:
+        """The columns of words that could name methods."""
+        table = self.table
+        taken = {self.dataset, *self.why, *self.parts, SWEEP}
+        taken |= {name for role in ROLES if role != "method" for name in self._of_role(role)}
+        free = [name for name in table.columns if name not in taken and not NOTES.fullmatch(name)]
+        words = [name for name in free if not is_number(table[name]) and not name.endswith("±")]
+        return [name for name in words if not texts_of(table[name]).str.match(r"-?\d|\[").all()]
+
+    def _are_columns(self, named: Sequence[str]) -> bool:
+        """Whether the methods are columns of numbers; asks if other columns could name them."""
+        columns = [] if self._planned() else self._methods_in_columns()
+        if len(columns) < 2 or any(map(is_score, self._numbers_in_columns())):
+            return False
+        if named:
             raise self._asks(
-                f"{first} and {rest[0]} could both be the methods; name one with --method, and keep one value of the "
-                f"other with --where, such as {option('method', rest[0])} {option('where', f'{first}={value}')}, or "
+                f"the methods could be the columns {some(columns, 3)} (--method {COLUMNS}), or {named[0]} names "
+                f"them ({option('method', named[0])})",
+                method=named[0] if self._names_of_runs() else COLUMNS,
+            )
+        return True
+
+    def _ask_which(self, first: str, rest: Sequence[str]) -> str:
+        """Ask which of several columns of words names the methods, or whether all do."""
+        one = rest[0]
+        if is_role(first, "method") and is_role(one, "method") and self._crosses(one, first) and not self.dataset:
+            value = texts_of(self.table[first]).iloc[0]
+            raise self._asks(
+                f"{first} and {one} could both be the methods; name one with --method, and keep one value of the "
+                f"other with --where, such as {option('method', one)} {option('where', f'{first}={value}')}, or "
                 "answer for each with --dataset",
-                method=rest[0],
+                method=one,
                 dataset=first,
             )
-        names = [name for name in table.columns if name in (first, *rest)]
+        names = [name for name in self.table.columns if name in (first, *rest)]
         every = "+".join(names)
         raise self._asks(
             f"{listed(names)} could all name the methods: {option('method', names[0])} takes one, "
@@ -384,7 +396,16 @@ class _Reader:
         score, count = next(iter(by_score.most_common(1)), ("", 0))
         if count > 1:
             return [name for name in numbers if metric_in(name) == score]
-        none = (is_score, is_time, is_summary, is_setting, is_size, is_number_of_runs, is_difference, NOTES.fullmatch)
+        none = (
+            is_score,
+            is_only_time,
+            is_summary,
+            is_setting,
+            is_size,
+            is_number_of_runs,
+            is_difference,
+            NOTES.fullmatch,
+        )
         return [name for name in numbers if not any(is_none(name) for is_none in none)]
 
     def _ask_about_columns(self) -> None:
@@ -583,16 +604,7 @@ class _Reader:
         counts = {name: numbers_of(table[name]) for name in free if not pd.api.types.is_bool_dtype(table[name])}
         numbers = [n for n, own in counts.items() if own["value"].notna().any() and 2 * np.mean(own["text"]) <= 1]
         spreads = {spread_of(self.by_name, name)[0] for name in numbers} - {""}
-        likely = [n for n in numbers if n not in spreads and not is_setting(n) and not NOTES.fullmatch(n)]
-        likely = [name for name in likely if words_of(name)[-1:] != ["id"]] or likely
-        chooses = plain(self.reading.best_of).casefold()
-        for leave in (
-            lambda n: is_number_of_runs(n) or is_size(n),
-            lambda n: n.casefold() in ROLES["method"][0],
-            lambda n: n.casefold() == chooses,
-            is_time,
-        ):
-            likely = [name for name in likely if not leave(name)] or likely
+        likely = self._likely_scores([name for name in numbers if name not in spreads])
         if not likely and not asked:
             # Such as 71,5 or 71.5 %: the first row is refused.
             words = [name for name in counts if not is_setting(name)]
@@ -602,6 +614,20 @@ class _Reader:
         self.score = self._asked_score([self.melted] if self.melted in likely else likely, asked, list(counts))
         self.others = tuple(name for name in numbers if name != self.score and name not in spreads)
         self.why |= dict.fromkeys(spreads, "a deviation")
+
+    def _likely_scores(self, numbers: Sequence[str]) -> list[str]:
+        """The columns of numbers that are no settings and, where others are left, no counts and no times."""
+        likely = [name for name in numbers if not is_setting(name) and not NOTES.fullmatch(name)]
+        chooses = plain(self.reading.best_of).casefold()
+        for is_none in (
+            lambda name: words_of(name)[-1:] == ["id"],
+            lambda name: is_number_of_runs(name) or is_size(name),
+            lambda name: name.casefold() in ROLES["method"][0],
+            lambda name: name.casefold() == chooses,
+            is_time,
+        ):
+            likely = [name for name in likely if not is_none(name)] or likely
+        return likely
 
     def _asked_score(self, likely: Sequence[str], asked: str, known: Sequence[str]) -> str:
         if asked:
@@ -939,7 +965,11 @@ class _Reader:
             places[role] = ""
         places["method"] = texts_of(table[self.method])
         check_filled(places, "method", self.method)
-        _check_spelling(places)
+        for one, other in spelled_alike(places["method"]):
+            rows = [places.index[places["method"] == name][0] for name in (one, other)]
+            raise ScoresError(
+                f"rows {rows[0]} and {rows[1]}: {one!r} and {other!r} differ in blanks, dashes or case only; write one"
+            )
         if self.dataset:
             places["dataset"] = self._merged_datasets()
             check_filled(places, "dataset", self.dataset)
@@ -961,25 +991,21 @@ class _Reader:
     def _merged_datasets(self) -> pd.Series:
         """The dataset of each row: one for spellings that differ in little and hold no two numbers."""
         (raw,) = self._keys(self.dataset)
-        spellings: dict[str, list[str]] = {}
-        for name in raw.unique():
-            spellings.setdefault(spelling(name), []).append(name)
         keys = pd.concat(self._keys(self.method, *self._repeats, self.metric), axis=1).apply(tuple, axis=1)
-        for first, *others in spellings.values():
-            for other in others:
-                both = f"{first!r} and {other!r}"
-                if not self._repeats:
-                    raise ScoresError(
-                        f"{self.dataset} {both} differ in blanks, dashes or case only; write one name, or two that "
-                        "differ more"
-                    )
-                if set(keys[raw == first]) & set(keys[raw == other]):
-                    self.said.append(
-                        f"Two datasets, {both}, differ in blanks, dashes or case only: if they are one, write one name."
-                    )
-                else:
-                    raw = raw.replace(other, first)
-                    self.said.append(f"{both} are taken as one dataset.")
+        for first, other in spelled_alike(raw):
+            both = f"{first!r} and {other!r}"
+            if not self._repeats:
+                raise ScoresError(
+                    f"{self.dataset} {both} differ in blanks, dashes or case only; write one name, or two that differ "
+                    "more"
+                )
+            if set(keys[raw == first]) & set(keys[raw == other]):
+                self.said.append(
+                    f"Two datasets, {both}, differ in blanks, dashes or case only: if they are one, write one name."
+                )
+            else:
+                raw = raw.replace(other, first)
+                self.said.append(f"{both} are taken as one dataset.")
         return raw
 
     def _without_copies(self, dataset: pd.Series, long: pd.DataFrame) -> pd.Series:
@@ -1171,18 +1197,6 @@ def _stacked(
         rows = [f"{row} ({name})" for row in table.index]
         parts.append(kept.assign(**{role: value}, **scores).set_axis(rows))
     return pd.concat(parts)
-
-
-def _check_spelling(places: pd.DataFrame) -> None:
-    """Refuse two spellings of one method that differ in blanks, dashes or case only."""
-    seen: dict[str, tuple[str, int]] = {}
-    first = places.drop_duplicates("method")
-    for method, row in zip(first["method"], first["row"], strict=True):
-        other, at = seen.setdefault(spelling(method), (method, row))
-        if other != method:
-            raise ScoresError(
-                f"rows {at} and {row}: {other!r} and {method!r} differ in blanks, dashes or case only; write one"
-            )
 
 
 def _of(key: tuple[str, str]) -> str:

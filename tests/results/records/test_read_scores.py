@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from results.answer.audit import audit
-from results.records.columns import is_error_rate, is_score, is_time, means_lower
+from results.records.columns import is_error_rate, is_only_time, is_score, means_lower
 from results.records.read_scores import read_scores
 from results.records.scores_table import OpenQuestionsError, Reading, ScoresError
 
@@ -123,8 +123,8 @@ def test_columns_are_methods_unasked_only_where_nothing_else_can_name_them():
 
 
 def test_a_method_is_no_time_by_a_part_of_its_name():
-    assert not is_time("Time-CNN")
-    assert all(map(is_time, ["training_time_s", "time_training_seconds", "peak_mb", "runtime", "fit time"]))
+    assert not is_only_time("Time-CNN")
+    assert all(map(is_only_time, ["training_time_s", "time_training_seconds", "peak_mb", "runtime", "fit time"]))
     wide = table_of("dataset,Time-CNN,MLP\n" + "".join(f"d{n},{70 + n}.5,{60 + 2 * n}.1\n" for n in range(7)))
     assert set(read_scores(wide).frame["method"]) == {"Time-CNN", "MLP"}
 
@@ -205,3 +205,9 @@ def test_numbered_samples_that_all_methods_share_are_most_likely_paired_and_no_s
     assert error.read.repeats == "block"
     numbered = table.rename(columns={"sample_id": "experiment_num", "abs_bias": "accuracy"})
     assert read_scores(numbered).roles["run"] == "experiment_num"
+
+
+def test_cells_with_a_sign_of_percent_are_read_where_all_have_it():
+    read = read_scores(table_of("method,run,EER\nA,1,57.7%\nA,2,55.0 %\nB,1,0.9%\nB,2,\n"), Reading(scale="fractions"))
+    assert read.frame["value"].tolist() == pytest.approx([0.577, 0.55, 0.009])
+    assert read.left_out == {("", "B"): [5]}
