@@ -211,3 +211,157 @@ def test_cells_with_a_sign_of_percent_are_read_where_all_have_it():
     read = read_scores(table_of("method,run,EER\nA,1,57.7%\nA,2,55.0 %\nB,1,0.9%\nB,2,\n"), Reading(scale="fractions"))
     assert read.frame["value"].tolist() == pytest.approx([0.577, 0.55, 0.009])
     assert read.left_out == {("", "B"): [5]}
+
+
+RUNS = "method,seed,accuracy\nA,1,71.2\nA,2,71.9\nB,1,68.1\nB,2,69.4\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "reading", "said"),
+    [
+        ("method,acc_mean,acc_std\nA,71,1\nB,70,1\n", Reading(n="five"), "--n five: write the number of runs behind"),
+        ("method,acc_mean,acc_std\nA,71,1\nB,70,1\n", Reading(n="1"), "--n 1: write the number of runs behind"),
+        ("method,acc_mean,acc_std,n\nA,71,-1,5\nB,70,1,5\n", Reading(), r"row 2: give 'acc_std' \(0 or more\) and 'n'"),
+        (
+            "method,acc_mean,acc_std,runs\nA,71,1,5\nB,70,1,0\n",
+            Reading(),
+            r"row 3: give 'acc_std' .* and 'runs' \(1 or",
+        ),
+        (
+            RUNS.replace("seed", "epoch").replace(",1,", ",x,").replace(",2,", ",y,"),
+            Reading(last="epoch"),
+            "no numbers",
+        ),
+        ("method,seed,acc\nA,1,\nB,1,\n", Reading(score="acc"), "no row has a number in 'acc'"),
+        ("method,seed,acc\nA,1,0.5\nB,1,0.7\nB,2,1.5\n", Reading(scale="fractions"), "within 0 and 1; write fractions"),
+        (
+            "method,seed,acc\nA,1,50\nB,1,170\n",
+            Reading(scale="percent"),
+            "row 3: 170 in 'acc' is not within 0 and 100$",
+        ),
+        (
+            "method,seed,acc,reproduce_lower_is_better\nA,1,50,True\nB,1,60,False\n",
+            Reading(),
+            "lower_is_better: true in one row and false in another of acc; compare one kind",
+        ),
+    ],
+)
+def test_what_cannot_be_used_is_refused_in_a_line_that_says_what_to_do(text, reading, said):
+    with pytest.raises(ScoresError, match=said) as caught:
+        read_scores(table_of(text), reading)
+    assert "\n" not in str(caught.value)
+
+
+def test_questions_end_and_what_is_known_by_then_is_said(monkeypatch):
+    monkeypatch.setattr("results.records.read_scores._MOST_QUESTIONS", 1)
+    error = asked(table_of("tool,acc_mean,acc_std\nA,71,1\nB,70,1\n"))
+    assert (error.guess, error.read) == (Reading(method="tool"), None)
+
+
+def test_the_column_of_datasets_can_be_that_of_the_methods():
+    read = read_scores(table_of(RUNS.replace("method", "task")), Reading(method="task"))
+    assert (set(read.frame["method"]), set(read.frame["dataset"])) == ({"A", "B"}, {""})
+
+
+def test_two_columns_of_words_are_one_method_each_or_together():
+    error = asked(
+        table_of("Kind of net,Input size,accuracy\nA,(3 x 3),71.2\nA,(4 x 4),71.9\nB,(3 x 3),68.1\nB,(5 x 5),69\n")
+    )
+    assert error.guess == Reading(method="Kind of net+Input size")
+    assert "--method 'Kind of net' takes one, --method 'Kind of net+Input size' each combination" in str(error)
+    assert error.questions[0][1] == "--method 'Kind of net+Input size'"
+
+
+def test_scores_of_classes_beside_the_score_and_several_rows_of_a_method_are_no_datasets():
+    one_each = "model,accuracy,cat,dog,bird\nA,71.2,70.1,72.2,73.1\nB,68.1,69.1,67.1,66.5\n"
+    assert read_scores(table_of(one_each)).score == "accuracy"
+    several = "model,cat,dog,bird\nA,70.1,72.2,73.1\nA,71.1,72.9,73.5\nB,69.1,67.1,66.5\n"
+    assert asked(table_of(several)).guess == Reading(score="cat")
+
+
+def test_numbered_columns_beside_a_column_of_that_name_are_scores():
+    table = table_of("method,seed,seed0,seed1,accuracy\nA,1,5,6,71.2\nA,2,7,8,71.9\nB,1,5,6,68.1\nB,2,7,8,69.4\n")
+    read = read_scores(table)
+    assert (read.score, read.roles["run"]) == ("accuracy", "seed")
+
+
+def test_runs_of_a_full_column_of_sweeps_are_searches_only_if_one_was_chosen_of_each():
+    sweeps = "method,sweep,lr,val_acc,test_acc\n" + "".join(
+        f"{m},{m}{s},0.{s}{t},{60 + t},{70 + s + 3 * (m == 'A') + t / 7:.2f}\n"
+        for m in "AB"
+        for s in range(3)
+        for t in (1, 2)
+    )
+    error = asked(table_of(sweeps))
+    assert "--best-of VALIDATION takes the best trial of each sweep" in str(error)
+    chosen = read_scores(table_of(sweeps), Reading(best_of="val_acc", score="test_acc"))
+    assert (chosen.repeats, len(chosen.frame)) == ("search", 6)
+    tested = table_of(sweeps).iloc[1::2].drop(columns=["lr", "val_acc"])
+    assert read_scores(tested).repeats == "search", "one row of each sweep"
+
+
+def test_one_of_two_numbers_of_runs_is_enough_and_else_both_are_taken():
+    both = "method,run,seed,accuracy\nA,1,7,71.2\nA,2,8,71.9\nB,1,7,68.1\nB,2,8,69.4\n"
+    read = read_scores(table_of(both))
+    assert (read.roles["run"], read.unread["seed"]) == ("run", "another number of the runs")
+    together = "method,run,seed,accuracy\nA,1,7,71.2\nA,1,8,71.9\nA,2,9,70.9\nB,1,7,68.1\nB,1,8,69.4\nB,2,9,69.9\n"
+    assert read_scores(table_of(together)).roles["run"] == "seed"
+    twice = "method,run,seed,accuracy\nA,1,7,71.2\nA,1,7,71.9\nA,2,8,70.9\nB,1,7,68.1\nB,2,8,69.4\n"
+    error = asked(table_of(twice))
+    assert "rows 2 and 3 are both method A, run 1, run 7; number the runs apart" in str(error)
+    assert error.guess == Reading(run="row")
+
+
+
+def test_the_best_of_the_score_itself_is_taken_in_the_given_direction():
+    text = "method,search,trial,drop_in_error\n" + "".join(
+        f"{m},{s},{t},{20 + 3 * s + 5 * t + (m == 'A')}\n" for m in "AB" for s in (1, 2) for t in (0, 1)
+    )
+    taken = Reading(score="drop_in_error", best_of="drop_in_error", lower_is_better=True, scale="points")
+    assert read_scores(table_of(text), taken).frame["value"].tolist() == [24, 27, 23, 26]
+    read = read_scores(table_of(text), Reading(**{**vars(taken), "lower_is_better": False}))
+    assert read.frame["value"].tolist() == [29, 32, 28, 31]
+
+
+def test_metrics_without_numbers_of_runs_are_numbered_each():
+    text = "method,metric,value\n" + "".join(
+        f"{m},{k},{v}\n" for m in "AB" for v in (70.5, 71.5) for k in ("acc", "loss")
+    )
+    own = read_scores(table_of(text)).frame
+    assert own[own["metric"] == "acc"].groupby("method")["run"].apply(list).tolist() == [["1", "2"]] * 2
+
+
+def test_datasets_that_are_spelled_alike_are_one_unless_their_rows_clash():
+    text = "method,dataset,seed,accuracy\nA,CUB,1,71.2\nA,cub,2,71.9\nB,CUB,1,68.1\nB,cub,2,69.4\n"
+    read = read_scores(table_of(text))
+    assert set(read.frame["dataset"]) == {"CUB"}
+    assert read.said == ("'CUB' and 'cub' are taken as one dataset.",)
+
+
+def test_records_say_direction_and_scale():
+    text = "method,seed,score,reproduce_lower_is_better,reproduce_scale\nA,1,0.5,True,points\nB,1,0.7,True,points\n"
+    read = read_scores(table_of(text), Reading(score="score"))
+    assert (read.lower_is_better, read.scale) == (True, "points")
+
+
+def test_a_score_of_the_suite_beside_the_compared_one_is_kept_if_it_is_a_percentage():
+    text = "method,seed,map_at_r,precision_at_1\nA,1,71.2,80.1\nB,1,68.1,{}\n"
+    assert read_scores(table_of(text.format(79.5))).scores == ("map_at_r", "precision_at_1")
+    kept = read_scores(table_of(text.format(179.5)))
+    assert set(kept.frame["metric"]) == {"map_at_r"}
+
+
+def test_scores_beyond_percentages_are_points_or_asked_about():
+    text = "method,seed,{}\nA,1,{}\nA,2,3\nB,1,5\nB,2,7\n"
+    assert read_scores(table_of(text.format("reward", 150))).scale == "points"
+    assert read_scores(table_of(text.format("quality", -4))).scale == "points"
+    two = table_of(text.format("quality", 150).replace("B,2,7", "B,2,180"))
+    assert asked(two).guess == Reading(scale="points")
+    with pytest.raises(ScoresError, match="row 2: 150 in 'quality' is not within 0 and 100; if the scores are no perc"):
+        read_scores(table_of(text.format("quality", 150)))
+    assert read_scores(two, Reading(scale="points")).scale == "points"
+
+
+def test_an_empty_column_without_a_name_is_left_out():
+    read = read_scores(table_of(RUNS).assign(**{"Unnamed: 3": ""}))
+    assert "row name" not in read.unread
