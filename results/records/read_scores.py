@@ -322,7 +322,7 @@ class _Reader:
         columns = [] if self._planned() else self._methods_in_columns()
         if len(columns) < 2 or any(map(is_score, self._numbers_in_columns())):
             return False
-        if named:
+        if named and not _metric_of(columns):
             raise self._asks(
                 f"the methods could be the columns {some(columns, 3)} (--method {COLUMNS}), or {named[0]} names "
                 f"them ({option('method', named[0])})",
@@ -462,8 +462,7 @@ class _Reader:
         self.why |= {name: f"no {role}" for name in others if not is_number_of_runs(name)}
         if role == "method" and not self.dataset and ROW in table.columns:
             table, self.dataset = table.rename(columns={ROW: "dataset"}), "dataset"
-        self.melted = metric_in(names[0]) if len({metric_in(name) for name in names}) == 1 else ""
-        self.melted = self.melted or "score"
+        self.melted = _metric_of(names) or "score"
         self.table = _stacked(table, names, role, names, self.melted)
         setattr(self, role, role)
 
@@ -1197,6 +1196,12 @@ def _stacked(
         rows = [f"{row} ({name})" for row in table.index]
         parts.append(kept.assign(**{role: value}, **scores).set_axis(rows))
     return pd.concat(parts)
+
+
+def _metric_of(names: Sequence[str]) -> str:
+    """The one metric that names of columns begin or end with; empty for several, or none."""
+    metrics = {metric_in(name) for name in names}
+    return metrics.pop() if len(metrics) == 1 else ""
 
 
 def _of(key: tuple[str, str]) -> str:

@@ -112,6 +112,8 @@ def test_columns_are_methods_unasked_only_where_nothing_else_can_name_them():
     kinds = wide.assign(kind=list("xxyyxxy"))
     assert asked(kinds).guess == Reading(method="columns")
     assert "--method kind" in str(asked(kinds))
+    sure = kinds.rename(columns={"A": "r2_A", "B": "r2_B"})
+    assert set(read_scores(sure).frame["method"]) == {"r2_A", "r2_B"}, "one metric of several methods"
     with pytest.raises(ScoresError, match="add a column method that says which method a row is of"):
         read_scores(wide.assign(accuracy="0.5"))
     benchmarks = table_of("run,arc,mmlu\nbase,70.1,50.2\nlora_4bit,71.5,51.3\nlora_8bit,71.9,50.9\n")
@@ -310,7 +312,6 @@ def test_one_of_two_numbers_of_runs_is_enough_and_else_both_are_taken():
     error = asked(table_of(twice))
     assert "rows 2 and 3 are both method A, run 1, run 7; number the runs apart" in str(error)
     assert error.guess == Reading(run="row")
-
 
 
 def test_the_best_of_the_score_itself_is_taken_in_the_given_direction():
