@@ -468,24 +468,21 @@ class _Reader:
 
     def _melt_repeats(self) -> None:
         """Turn columns such as `seed0`, `seed1`, or scikit-learn's `split0_test_score`, into rows."""
-        found: dict[tuple[str, str], list[str]] = {}
+        found: dict[tuple[str, str], dict[str, str]] = {}
         for name in self._numbers_in_columns():
             if match := _REPEAT_IN_NAME.fullmatch(name.casefold()):
                 role = "fold" if match[1] == "split" and match[3] else match[1]
-                found.setdefault((role, match[3] or ""), []).append(name)
-        several = {key: names for key, names in found.items() if len(names) > 1}
+                found.setdefault((role, match[3] or ""), {})[name] = match[2]
+        several = [key for key, numbers in found.items() if len(numbers) > 1 and key[0] not in self.by_name]
         if not several or self.reading.score:
             return
         role, suffix = max(several, key=lambda key: "test" in key[1])  # Else the first.
-        names = several[role, suffix]
-        if role in self.by_name:
-            return
+        names = found[role, suffix]
         others = [name for name in self._numbers_in_columns() if name not in names]
         gone = [name for name in others if is_score(name) or is_summary(name) or is_time(name)]
         self.why |= dict.fromkeys(gone, "beside the single scores")
-        numbers = [match[2] for name in names if (match := _REPEAT_IN_NAME.fullmatch(name.casefold()))]
         self.melted = suffix.strip("_ .-") or "score"
-        self.table = _stacked(self.table, names, role, numbers, self.melted)
+        self.table = _stacked(self.table, list(names), role, list(names.values()), self.melted)
 
     # What the rows repeat
 
@@ -570,11 +567,11 @@ class _Reader:
 
     def _find_runs(self, there: Sequence[str]) -> None:
         """Find what numbers runs: one column that does, else all of them."""
+        self.runs = tuple(there)
         if len(there) < 2:
-            self.runs = tuple(there)
             return
-        if alone := [name for name in there if self._tell_apart(name)]:
-            self.runs = (alone[0],)
+        if alone := next((name for name in there if self._tell_apart(name)), ""):
+            self.runs = (alone,)
             return
         one, other = there[:2]
         keys = pd.concat(self._keys(self.method, one, other), axis=1, keys=["method", "one", "other"]).drop_duplicates()
@@ -586,7 +583,6 @@ class _Reader:
                 run=other,
                 search=one,
             )
-        self.runs = tuple(there)
 
     # The score
 
@@ -730,8 +726,9 @@ class _Reader:
                         ", the compared score itself: such scores are too good, the more so the more trials there are"
                     )
             self.why.setdefault(column, "chose the rows")
-            tied = self._ties(order, groups) if best else ""
-            self.said.append(f"{said} ({len(kept):,} of {counted(len(self.table), 'row')}).{tied}")
+            self.said.append(f"{said} ({len(kept):,} of {counted(len(self.table), 'row')}).")
+            if best and len(tied := self._tied(order, groups)):
+                self.said[-1] += f" {capitalized(rows_words(tied))} tie for it: the first of each {self.search} counts."
             self.table = kept
 
     def _check_taken(
@@ -754,11 +751,6 @@ class _Reader:
         last = self.table.index[order == order.groupby(list(groups), sort=False).transform("max")]
         again = pd.concat([group[last] for group in groups], axis=1).duplicated(keep=False)
         return again[again].index
-
-    def _ties(self, order: pd.Series, groups: Sequence[pd.Series]) -> str:
-        again = self._tied(order, groups)
-        words = f" {capitalized(rows_words(again))} tie for it: the first of each {self.search} counts."
-        return words if len(again) else ""
 
     def _falls(self, column: str) -> bool:
         """Whether a lower value of a column is better."""
