@@ -134,7 +134,7 @@ class _Reader:
         self.score = self.melted = self.spread = self.spread_kind = self.number = ""
         self.others: tuple[str, ...] = ()
         self.folds_behind = 0
-        self.chosen = False
+        self.chosen = self.wide = False
 
     def read(self) -> ReadScores:
         self._without_failed()
@@ -396,6 +396,10 @@ class _Reader:
         score, count = next(iter(by_score.most_common(1)), ("", 0))
         if count > 1:
             return [name for name in numbers if metric_in(name) == score]
+        return [name for name in numbers if not self._is_no_method(name)]
+
+    def _is_no_method(self, name: str) -> bool:
+        """Whether a column of numbers has the name of what is no method."""
         none = (
             is_score,
             is_only_time,
@@ -406,7 +410,7 @@ class _Reader:
             is_difference,
             NOTES.fullmatch,
         )
-        return [name for name in numbers if not any(is_none(name) for is_none in none)]
+        return any(is_none(name) for is_none in none)
 
     def _ask_about_columns(self) -> None:
         """Ask about several columns of numbers without a name of a score: datasets, methods, or scores."""
@@ -438,7 +442,8 @@ class _Reader:
                 f"column of numbers is a method: in pandas, table.set_index({wrong!r}).T.rename_axis('seed')"
             )
         others = [name for name in self._numbers_in_columns() if name not in names]
-        others = [name for name in others if not is_setting(name) or table[name].nunique() == 1]
+        planned = [n for n in others if is_setting(n) or (not self._is_no_method(n) and _is_whole(table[n]))]
+        others = [name for name in others if name not in planned or table[name].nunique() == 1]
         for name in set(table.columns) - {*names, *others, *self._claimed, ROW}:
             texts = numbers_of(table[name])["text"]
             if 0 < np.mean(texts) <= 0.5 and not is_number_of_runs(name):
@@ -465,6 +470,7 @@ class _Reader:
         self.melted = _metric_of(names) or "score"
         self.table = _stacked(table, names, role, names, self.melted)
         setattr(self, role, role)
+        self.wide = role == "method"
 
     def _melt_repeats(self) -> None:
         """Turn columns such as `seed0`, `seed1`, or scikit-learn's `split0_test_score`, into rows."""
@@ -802,7 +808,8 @@ class _Reader:
             remedy, likely = self._remedy(name, other.iloc[0])
             if "method" not in likely:
                 known = bool(self.reading.method) or is_role(self.method, "method")
-                raise self._asks(text + remedy, sure="dataset" in likely and known, **likely)
+                sure = "dataset" in likely and known and not is_number(self.table[name])
+                raise self._asks(text + remedy, sure=sure, **likely)
             keys = [*groups, *(cells[one] for one in joined)]
             told = bool(joined and self._repeats) and self._tell_apart(self.fold, *self.runs, *joined)
             if not told and own.groupby(keys, sort=False).nunique().max() > 1:
@@ -871,7 +878,7 @@ class _Reader:
         )
         if words_of(name)[-1:] == ["id"] and self._is_shared(name) and not self._repeats:
             return text, {"paired": name}
-        if self._crosses(name, self.method) and self.reading.dataset != COLUMNS:
+        if (self.wide or self._crosses(name, self.method)) and self.reading.dataset != COLUMNS:
             return text, {"dataset": f"{self.reading.dataset or self.dataset}+{name}" if self.dataset else name}
         return text, {"method": name}
 
@@ -1188,6 +1195,11 @@ def _stacked(
         rows = [f"{row} ({name})" for row in table.index]
         parts.append(kept.assign(**{role: value}, **scores).set_axis(rows))
     return pd.concat(parts)
+
+
+def _is_whole(column: pd.Series) -> bool:
+    """Whether all numbers of a column are written without a point."""
+    return not texts_of(column).str.contains(".", regex=False).any()
 
 
 def _metric_of(names: Sequence[str]) -> str:

@@ -188,6 +188,11 @@ def test_the_metric_that_all_columns_end_with_says_which_is_better():
     read = read_scores(table_of("\n".join([head, *lines])))
     assert (read.score, read.lower_is_better, read.scale) == ("mse", True, "points")
     assert set(read.frame["method"]) == {"Net_MSE", "ARIMA_SVR_MSE"}, "HAR_LR is no error"
+    twice = table_of("\n".join([head, *lines, *lines])).assign(percent=["1"] * 7 + ["5"] * 7, sem="0.01")
+    error = asked(twice)
+    assert "percent varies within Net_MSE" in str(error), "a number that was planned is asked about"
+    assert error.guess == Reading(dataset="dataset+percent")
+    assert error.read.frame["dataset"].nunique() == 14
     without = table_of("\n".join([head.replace("_MSE", ""), *lines]))
     assert set(read_scores(without).frame["method"]) == {"Net", "ARIMA_SVR", "HAR_LR"}, "LR is no learning rate here"
 
