@@ -22,11 +22,12 @@ ROLES = {
         rf"(.*_)?(dataset|data_set|benchmark|task|env|environment|problem|corpus){_NUMBERED}",
     ),
     "search": (("search", "study"), ""),
-    "paired": (("split", "block", "subject"), ""),
+    "paired": (("split", "block", "subject", "case", "patient"), ""),
     "fold": (("fold",), rf"(cv|k|outer|test)?_?fold{_NUMBERED}"),
     "run": (
         ("run", "seed", "rep", "trial_seed", "random_seed", "replicate", "repeat", "repetition"),
-        rf"((.*_)?(seed|random_state)|(run|rep|repeat|repetition|replicate))s?{_NUMBERED}",
+        rf"((.*_)?(seed|random_state)|(run|rep|repeat|repetition|replicate))s?{_NUMBERED}|"
+        r"exp(eriment)?_(no|nr|num|number)",
     ),
     "state": (("state", "status"), ""),
 }
@@ -51,30 +52,49 @@ COUNTERS = {
 PARTS_OF_DATA = {"train", "training", "val", "valid", "validation", "dev", "test", "testing", "eval", "evaluation"}
 _SETTINGS = {
     *("lr", "learning_rate", "wd", "weight_decay", "momentum", "batch_size", "bs", "dropout", "temperature", "margin"),
-    *("optimizer", "dim", "dims", "dimensions", "embedding_size", "hidden", "width", "depth", "layers", "k", "shots"),
+    *(
+        "optimizer",
+        "dim",
+        "dims",
+        "dimensions",
+        "dimension",
+        "embedding_size",
+        "hidden",
+        "width",
+        "depth",
+        "layers",
+        "k",
+        "shots",
+    ),
     *("hparams_seed", "fraction", "noise", "backbone", "trunk", "alpha", "beta", "gamma", "lambda", "params"),
+    *("threshold", "bits"),
 }
 _SIZE = re.compile(r"(n|num|number|size|samples|support|count)_.*|.*_(size|samples|count)|size|support|samples")
 _OF_SETTINGS = re.compile(r"(params?|hparams?|hp|config|args)[_./].*", re.IGNORECASE)
 NOTES = re.compile(
     r"_?(commit|git_?commit|sha|hash|host(name)?|server|machine|node|gpu|device|user(name)?|created(_?at)?|date|tags?|"
     r"((run|job|experiment)_?)?id|timestamp|notes?|comments?|info|messages?|reason|traceback|uuid|path|file(name)?|"
-    r"checkpoint.*|.*_checkpoint|url|version|(start|end|begin|stop|complete)(ed)?_?(time|date|at)?|datetime.*|index)",
+    r"checkpoint.*|.*_checkpoint|.*_(idx|index)|url|version|(start|end|begin|stop|complete)(ed)?_?(time|date|at)?|datetime.*|index)",
     re.IGNORECASE,
 )
 _TIMES = {
     *("time", "runtime", "duration", "wall", "walltime", "elapsed", "seconds", "secs", "sec", "ms", "hours", "minutes"),
     *("latency", "memory", "mb", "gb", "flops", "gflops", "fps", "throughput", "parameters"),
 }
+_OF_TIMES = {"s", "h", "total", "cpu", "gpu", "peak", "fit", "predict", "inference", "infer", "search", "epoch", "step"}
 _ERROR_RATES = {"error", "err", "errors", "fpr", "fnr", "eer", "ece", "wer", "cer", "misclassification"}
 _LOWER = {
     *("loss", "nll", "ppl", "perplexity", "rmse", "mae", "mse", "mape", "cost", "brier", "regret", "logloss", "bpc"),
-    *("bpb", "crossentropy", "entropy", "fid", "lpips", "igd", "nmse", "nrmse", "rmsle", *_ERROR_RATES, *_TIMES),
+    *("bpb", "crossentropy", "entropy", "fid", "lpips", "igd", "nmse", "nrmse", "rmsle", "mase", "smape", "crps"),
+    *("wql", "hd", *_ERROR_RATES, *_TIMES),
 } - {"fps", "throughput"}
+_UNSURE = {"distance", "length", "makespan", "energy", "fitness", "objective", "bias"}
+"""Words of scores of which some are better when lower."""
+
 _BOUNDED = {
     *("acc", "accuracy", "auc", "auroc", "auprc", "roc", "ap", "map", "f1", "fscore", "precision", "recall", "pre"),
     *("sensitivity", "specificity", "sen", "spe", "sens", "spec", "iou", "miou", "dice", "ndcg", "mrr", "hit", "hits"),
-    *("em", "nmi", "top", "p", "r", "success", "prauc", "rocauc", "jaccard"),
+    *("em", "nmi", "top", "p", "r", "success", "prauc", "rocauc", "jaccard", "winrate"),
 }
 _SCORES = {
     *("score", "value", "result", "metric", "performance", "mcc", "kappa", "ari", "bleu", "rouge", "meteor", "psnr"),
@@ -84,7 +104,8 @@ _SCORES = {
 _MODIFIERS = {
     *("macro", "micro", "weighted", "mean", "avg", "average", "best", "final", "last", "balanced", "bal", "at", "rate"),
     *("std", "sd", "se", "sem", "stddev", "stdev", "deviation", "standard", "min", "max", "median", "overall", "class"),
-    *("cv", "metric", "metrics", "ood", "id", "all", "n", "l", "of", "per", "log", "cross", "percent", "pct"),
+    *("cv", "metric", "metrics", "ood", "id", "all", "n", "l", "of", "per", "log", "cross", "percent", "pct", "px"),
+    *("absolute", "square", "squared", "percentage", "root", "relative", "pr", "clean", "subset"),
     *PARTS_OF_DATA,
 }
 _SUMMARIES = {"average", "avg", "overall", "total", "std", "stddev", "stdev", "rank", "ranks", "wins", "win", "ties"}
@@ -106,9 +127,18 @@ def spelling(name: str) -> str:
     return _DASHES.sub("-", "".join(unicodedata.normalize("NFKC", plain(name)).split())).casefold()
 
 
+def spelled_alike(names: pd.Series) -> list[tuple[str, str]]:
+    """Return the names whose spelling another one has, each with the first that has it."""
+    first: dict[str, str] = {}
+    pairs = [(first.setdefault(spelling(name), name), name) for name in names.unique()]
+    return [pair for pair in pairs if pair[0] != pair[1]]
+
+
 def words_of(name: str) -> list[str]:
     """Return the words of a name, without numbers: `top1Error` has top and error."""
-    named = re.sub(r"f1|r2", lambda m: {"f1": "fscore", "r2": "rsq"}[m[0]], _in_small_letters(name))
+    named = _in_small_letters(name)
+    for text, word in (("f1", "fscore"), ("r2", "rsq"), ("win[ _-]rate", "winrate")):
+        named = re.sub(text, word, named)
     return list(filter(None, re.split(r"[^a-zµ]+", named)))
 
 
@@ -128,14 +158,15 @@ def means_lower(name: str) -> bool | None:
     """Tell whether the name of a score says that lower is better, such as `val_loss`; None if it may say so."""
     words = words_of(name)
     core = [word for word in words if word not in _MODIFIERS and word != "score"]
-    if not set(words) & _LOWER:
+    if not {*words} & (_LOWER | _UNSURE) or {*words} & {"neg", "negative"}:
         return False
     return True if core and core[-1] in _LOWER else None
 
 
 def is_error_rate(name: str) -> bool:
     """Tell whether the name of a score is that of errors counted, which can be fractions or percent."""
-    return bool({*words_of(name)} & _ERROR_RATES)
+    words = {*words_of(name)}
+    return bool(words & _ERROR_RATES) and not words & {"absolute", "square", "squared", "percentage"}
 
 
 def is_bounded(name: str) -> bool:
@@ -146,14 +177,16 @@ def is_bounded(name: str) -> bool:
 def is_score(name: str) -> bool:
     """Tell whether a column has the name of a score, such as `test_acc` or `R@1`, and no other word in it."""
     words = {*words_of(name)}
-    return bool(words & _SCORES) and words <= _SCORES | _MODIFIERS
+    return bool(words & _SCORES) and words <= _SCORES | _MODIFIERS and name.casefold() not in SPREADS
 
 
-def metric_before(name: str) -> str:
-    """Return the score that a name begins with, before words of something else: `rmse` of `rmse_lstm`; else empty."""
+def metric_in(name: str) -> str:
+    """Return the score at an end of a name of something else: `rmse` of `rmse_lstm` or `LSTM_RMSE`; else empty."""
     words = words_of(name)
-    own = bool(words[1:]) and words[0] in _SCORES and not is_score(name) and not is_difference(name)
-    return re.split(r"[^a-z0-9]", name.casefold())[0] if own else ""
+    if not words[1:] or is_score(name) or is_difference(name):
+        return ""
+    parts = list(filter(None, re.split(r"[^a-z0-9]", name.casefold())))
+    return next((parts[at] for at in (0, -1) if words[at] in _SCORES), "")
 
 
 def is_difference(name: str) -> bool:
@@ -162,8 +195,14 @@ def is_difference(name: str) -> bool:
 
 
 def is_time(name: str) -> bool:
-    """Tell whether a column has the name of a time or of another cost of computing."""
+    """Tell whether a column has a name of a time or of another cost of computing."""
     return bool({*words_of(name)} & _TIMES)
+
+
+def is_only_time(name: str) -> bool:
+    """Tell whether a column has the name of a time and of nothing else, as `training_time_s`, and not `Time-CNN`."""
+    words = words_of(name)
+    return is_time(name) and (words[-1] in _TIMES or {*words} <= _TIMES | _MODIFIERS | _OF_TIMES)
 
 
 def is_summary(name: str, *, of_columns: bool = True) -> bool:
@@ -184,7 +223,8 @@ def is_number_of_runs(name: str) -> bool:
 def is_setting(name: str) -> bool:
     """Tell whether a column is named as one that is planned or counted, not measured, such as `lr` or `epoch`."""
     low, words = name.casefold(), words_of(name)
-    last = words[-1] in {"dim", "dims", "layers", "heads", "width", "depth", "lr"} if words else False
+    last = bool(words) and words[-1] in {"dim", "dims", "layers", "heads", "width", "depth", "lr", "bits"}
+    last = last and not name.endswith("LR")  # A logistic regression.
     return last or low in COUNTERS or re.split(r"[./]", low)[-1] in _SETTINGS or bool(_OF_SETTINGS.fullmatch(name))
 
 
@@ -298,8 +338,9 @@ def tidy(table: pd.DataFrame) -> pd.DataFrame:
     if table.empty:
         raise ScoresError("there are no rows; give one to every run, below a line with the names of the columns")
     if twice := sorted(set(table.columns[table.columns.duplicated()])):
-        raise ScoresError(f"two columns are called {twice[0]!r}; rename one")
-    return _with_spreads(table)
+        what = "have no name" if twice[0] == ROW else f"are called {twice[0]!r}"
+        raise ScoresError(f"two columns {what}; rename one, and write one line of names if there are two")
+    return _split_cells(table)
 
 
 def _are_row_numbers(column: pd.Series) -> bool:
@@ -309,7 +350,8 @@ def _are_row_numbers(column: pd.Series) -> bool:
         return True
     numbers = pd.to_numeric(texts, errors="coerce")
     steps = numbers.diff().fillna(1)
-    return bool(numbers.notna().all() and ((steps == 1) | numbers.isin([0, 1])).all())
+    first = numbers.iloc[0] <= 2  # Years are none.
+    return bool(first and numbers.notna().all() and ((steps == 1) | numbers.isin([0, 1])).all())
 
 
 _PLUS_MINUS = re.compile(
@@ -317,22 +359,24 @@ _PLUS_MINUS = re.compile(
 )
 
 
-def _with_spreads(table: pd.DataFrame) -> pd.DataFrame:
-    """Split columns of `71.5 ± 0.4`, or `71.5 (0.4)`, in two, of which the second has a name that ends in ±."""
+def _split_cells(table: pd.DataFrame) -> pd.DataFrame:
+    """Split columns of `71.5 ± 0.4`, or `71.5 (0.4)`, in two, of which the second has a name that ends in ±.
+
+    Columns of `71.5 %` become fractions.
+    """
     for name in list(table.columns):
         if pd.api.types.is_numeric_dtype(table[name]):
             continue
         texts = texts_of(table[name])
+        percent = texts.str.fullmatch(r"-?\d+(\.\d+)? ?%")
+        if percent.any() and (percent | (texts == "")).all():
+            table = table.assign(**{name: [f"{float(text[:-1]) / 100:.12g}" if text else "" for text in texts]})
+            continue
         parts = texts.str.extract(_PLUS_MINUS)
         parts["spread"] = parts["spread"].fillna(parts["inner"])
         found = parts["mean"].notna()
-        if 0.5 < found.mean() < 1 and (other := texts[~found & (texts != "")]).any():
-            raise ScoresError(
-                f"row {other.index[0]}: {other.iloc[0]!r} in {name!r} is no mean with its deviation, as the other rows "
-                "have; leave the row out"
-            )
-        if (found | (texts == "")).all() and found.any():
-            table = table.assign(**{name: parts["mean"].fillna(""), f"{name} ±": parts["spread"].fillna("")})
+        if 2 * found.sum() > (texts != "").sum():  # Others are rows of ranks, say, or are refused where they are read.
+            table = table.assign(**{name: parts["mean"].fillna(texts), f"{name} ±": parts["spread"].fillna("")})
     return table
 
 
@@ -345,6 +389,8 @@ SPREADS = {
 
 def spread_of(by_name: dict[str, str], score: str) -> tuple[str, str]:
     """Return the column of the spread of a score, and its kind: `sd`, `se` or `±`; both empty if there is none.
+
+    It has the score's name, or stands right of the score and has no other name than `std`.
 
     Args:
         by_name: The columns by their names in small letters.
@@ -362,4 +408,6 @@ def spread_of(by_name: dict[str, str], score: str) -> tuple[str, str]:
         for name in (inside, *ends, *starts):
             if name in by_name and name != low:
                 return by_name[name], kind
-    return "", ""
+    names = [*by_name, ""]
+    beside = names[names.index(low) + 1] if low in by_name else ""
+    return (by_name[beside], SPREADS[beside]) if beside in SPREADS else ("", "")

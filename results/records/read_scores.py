@@ -32,6 +32,7 @@ from results.records.columns import (
     is_error_rate,
     is_number,
     is_number_of_runs,
+    is_only_time,
     is_role,
     is_score,
     is_setting,
@@ -40,13 +41,13 @@ from results.records.columns import (
     is_summary,
     is_time,
     means_lower,
-    metric_before,
+    metric_in,
     numbered,
     numbers_of,
     plain,
     rows_where,
     rows_words,
-    spelling,
+    spelled_alike,
     spread_of,
     texts_of,
     tidy,
@@ -69,6 +70,7 @@ from results.records.scores_table import (
     check_filled,
     check_texts,
     left_out_rows,
+    option,
     split,
 )
 from results.spec.mlrc_constants import is_in_percent
@@ -132,7 +134,7 @@ class _Reader:
         self.score = self.melted = self.spread = self.spread_kind = self.number = ""
         self.others: tuple[str, ...] = ()
         self.folds_behind = 0
-        self.chosen = False
+        self.chosen = self.wide = False
 
     def read(self) -> ReadScores:
         self._without_failed()
@@ -287,47 +289,71 @@ class _Reader:
 
     def _likely_method(self) -> str:
         """The column of the methods: one of their names, else the only one of words that varies, else all columns."""
-        table, by_role = self.table, self._of_role("method")
-        counts = {name: texts_of(table[name]).nunique() for name in table.columns}
+        by_role, words = self._of_role("method"), self._columns_of_words()
+        if by_role and by_role[0].casefold() == "method":
+            return by_role[0]
+        counts = {name: texts_of(self.table[name]).nunique() for name in words}
+        varying = [name for name in words if 1 < counts[name] < len(self.table)]  # Names of runs are all different.
         usual = [name for name in by_role if name.casefold() in ROLES["method"][0]]
-        if usual and usual[0].casefold() == "method":
-            return usual[0]
-        taken = {self.dataset, *(name for role in ROLES if role != "method" for name in self._of_role(role))}
-        free = [
-            name for name in table.columns if name not in {*taken, *self.why, *self.parts} and not NOTES.fullmatch(name)
-        ]
-        words = [name for name in free if name != SWEEP and not is_number(table[name]) and not name.endswith("±")]
-        words = [name for name in words if not texts_of(table[name]).str.match(rf"-?\d|{_DATE}").all()]
-        tiers = [[n for n in of if n in words] for of in (usual, by_role, [ROW] if ROW in words else [], words)]
-        # Names of runs are all different.
-        varying = [[n for n in tier if 1 < counts[n] < len(table)] for tier in tiers[:-1]]
-        found = next(filter(None, [*varying, *tiers[:-1]]), [])
-        if not found and not self._planned() and len(self._methods_in_columns()) > 1:
-            self._melt("method")
-            return self.method
-        found = found or [name for name in words if 1 < counts[name] < len(table)]
+        tiers = [[name for name in tier if name in words] for tier in (usual, by_role, [ROW])]
+        found = next(filter(None, [*([n for n in tier if n in varying] for tier in tiers), *tiers]), [])
+        if not found:
+            found = self._names_of_runs() or varying
+            if self._are_columns(found):
+                self._melt("method")
+                return self.method
         if not found:
             return self._ask_for_method(by_role, words)
         first, *others = found
-        rest = [n for n in others if len(table[[first, n]].drop_duplicates()) > max(counts[first], 1)]
-        if not rest:
-            return first
-        if first in by_role and rest[0] in by_role and self._crosses(rest[0], first) and not self.dataset:
-            value = texts_of(table[first]).iloc[0]
+        rest = [n for n in others if len(self.table[[first, n]].drop_duplicates()) > max(counts[first], 1)]
+        return self._ask_which(first, rest) if rest else first
+
+    def _columns_of_words(self) -> list[str]:
+        """The columns of words that could name methods."""
+        table = self.table
+        taken = {self.dataset, *self.why, *self.parts, SWEEP}
+        taken |= {name for role in ROLES if role != "method" for name in self._of_role(role)}
+        free = [name for name in table.columns if name not in taken and not NOTES.fullmatch(name)]
+        words = [name for name in free if not is_number(table[name]) and not name.endswith("±")]
+        return [name for name in words if not texts_of(table[name]).str.match(r"-?\d|\[").all()]
+
+    def _are_columns(self, named: Sequence[str]) -> bool:
+        """Whether the methods are columns of numbers; asks if other columns could name them."""
+        columns = [] if self._planned() else self._methods_in_columns()
+        if len(columns) < 2 or any(map(is_score, self._numbers_in_columns())):
+            return False
+        if named and not _metric_of(columns):
             raise self._asks(
-                f"{first} and {rest[0]} could both be the methods; name one with --method, and keep one value of the "
-                f"other with --where, such as --method {rest[0]} --where {first}={value}, or answer for each with "
-                "--dataset",
-                method=rest[0],
+                f"the methods could be the columns {some(columns, 3)} (--method {COLUMNS}), or {named[0]} names "
+                f"them ({option('method', named[0])})",
+                method=named[0] if self._names_of_runs() else COLUMNS,
+            )
+        return True
+
+    def _ask_which(self, first: str, rest: Sequence[str]) -> str:
+        """Ask which of several columns of words names the methods, or whether all do."""
+        one = rest[0]
+        if is_role(first, "method") and is_role(one, "method") and self._crosses(one, first) and not self.dataset:
+            value = texts_of(self.table[first]).iloc[0]
+            raise self._asks(
+                f"{first} and {one} could both be the methods; name one with --method, and keep one value of the "
+                f"other with --where, such as {option('method', one)} {option('where', f'{first}={value}')}, or "
+                "answer for each with --dataset",
+                method=one,
                 dataset=first,
             )
-        names = [name for name in table.columns if name in (first, *rest)]
+        names = [name for name in self.table.columns if name in (first, *rest)]
         every = "+".join(names)
         raise self._asks(
-            f"{listed(names)} could all name the methods: --method {names[0]} takes one, --method {every} each "
-            "combination",
+            f"{listed(names)} could all name the methods: {option('method', names[0])} takes one, "
+            f"{option('method', every)} each combination",
             method=every,
         )
+
+    def _names_of_runs(self) -> list[str]:
+        """The columns of runs that are words and no numbers, such as `lr0.1_mixup`: each could be a method."""
+        runs = {name: texts_of(self.table[name]).str.replace(r"\d", "", regex=True) for name in self._of_role("run")}
+        return [name for name, texts in runs.items() if texts.nunique() > 1]
 
     def _ask_for_method(self, by_role: Sequence[str], words: Sequence[str]) -> str:
         """Ask which columns name the methods: those of settings that vary, if there are any."""
@@ -363,15 +389,28 @@ class _Reader:
     def _methods_in_columns(self) -> list[str]:
         """The columns of numbers that are methods by their names: no scores, times, settings, counts or summaries.
 
-        Where several begin with one score, as `rmse_lstm` and `rmse_arima`, these are.
+        Where several begin or end with one score, as `rmse_lstm` and `rmse_arima`, these are.
         """
         numbers = self._numbers_in_columns()
-        by_score = Counter(filter(None, map(metric_before, numbers)))
+        by_score = Counter(filter(None, map(metric_in, numbers)))
         score, count = next(iter(by_score.most_common(1)), ("", 0))
         if count > 1:
-            return [name for name in numbers if metric_before(name) == score]
-        none = (is_score, is_time, is_summary, is_setting, is_size, is_number_of_runs, is_difference, NOTES.fullmatch)
-        return [name for name in numbers if not any(is_none(name) for is_none in none)]
+            return [name for name in numbers if metric_in(name) == score]
+        return [name for name in numbers if not self._is_no_method(name)]
+
+    def _is_no_method(self, name: str) -> bool:
+        """Whether a column of numbers has the name of what is no method."""
+        none = (
+            is_score,
+            is_only_time,
+            is_summary,
+            is_setting,
+            is_size,
+            is_number_of_runs,
+            is_difference,
+            NOTES.fullmatch,
+        )
+        return any(is_none(name) for is_none in none)
 
     def _ask_about_columns(self) -> None:
         """Ask about several columns of numbers without a name of a score: datasets, methods, or scores."""
@@ -383,70 +422,73 @@ class _Reader:
             return
         if self.table[self.method].nunique() < len(self.table):
             return
-        methods = len(self.table) > 2 * len(names)
+        rows = texts_of(self.table[self.method])
+        sized = any(map(is_number_of_runs, self.table.columns))
+        methods = len(self.table) > 2 * len(names) or sized or any(map(is_summary, rows))
         raise self._asks(
-            f"the columns {some(names, 3)} could be datasets (--dataset columns), methods (--method columns --dataset "
-            f"{self.method}) or scores (--score {names[0]})",
+            f"the columns {some(names, 3)} could be datasets (--dataset columns), methods (--method columns "
+            f"{option('dataset', self.method)}) or scores ({option('score', names[0])})",
             **({"method": COLUMNS, "dataset": self.method} if methods else {"dataset": COLUMNS}),
         )
 
     def _melt(self, role: str) -> None:
         """Turn columns of numbers (or of `71.5 ± 0.4`) into rows: each is a method, or a dataset."""
         names = self._methods_in_columns()
-        table, option = self.table, f"--{role} {COLUMNS}"
+        table, asked = self.table, option(role, COLUMNS)
         named = [name for name in table.columns if name.casefold() in _ROWS_ARE_METHODS and name != self.dataset]
         if role == "method" and (wrong := next((name for name in named if not is_number(table[name])), "")):
             raise ScoresError(
-                f"{option}: the rows are methods, by the column {wrong!r}; turn the table around, so that each "
+                f"{asked}: the rows are methods, by the column {wrong!r}; turn the table around, so that each "
                 f"column of numbers is a method: in pandas, table.set_index({wrong!r}).T.rename_axis('seed')"
             )
         others = [name for name in self._numbers_in_columns() if name not in names]
-        others = [name for name in others if not is_setting(name) or table[name].nunique() == 1]
+        planned = [n for n in others if is_setting(n) or (not self._is_no_method(n) and _is_whole(table[n]))]
+        others = [name for name in others if name not in planned or table[name].nunique() == 1]
         for name in set(table.columns) - {*names, *others, *self._claimed, ROW}:
             texts = numbers_of(table[name])["text"]
             if 0 < np.mean(texts) <= 0.5 and not is_number_of_runs(name):
                 row = table.index[texts][0]
                 raise ScoresError(
-                    f"{option}: row {row}: {plain(str(table.loc[row, name]))!r} in {name!r} is no number; leave the "
+                    f"{asked}: row {row}: {plain(str(table.loc[row, name]))!r} in {name!r} is no number; leave the "
                     "row or the column out"
                 )
         if len(names) < 2:
             raise ScoresError(
-                f"{option}: fewer than two columns of numbers are {role}s; scores, times, settings, deviations and "
+                f"{asked}: fewer than two columns of numbers are {role}s; scores, times, settings, deviations and "
                 f"summaries are none: {some(list(table.columns))}"
             )
         if all(re.fullmatch(r"\d+", name) for name in names):
-            raise ScoresError(f"{option}: the columns {some(names, 3)} are numbered; write the names of the {role}s")
+            raise ScoresError(
+                f"the columns {some(names, 3)} are numbered, as repeats are; write the names of the {role}s, or one "
+                "row for each repeat"
+            )
         if sums := [name for name in others if is_summary(name)]:
             self.said.append(f"Left out: the columns {listed(sums)}, which sum up others.")
         self.why |= {name: f"no {role}" for name in others if not is_number_of_runs(name)}
         if role == "method" and not self.dataset and ROW in table.columns:
             table, self.dataset = table.rename(columns={ROW: "dataset"}), "dataset"
-        self.melted = metric_before(names[0]) if len({metric_before(name) for name in names}) == 1 else ""
-        self.melted = self.melted or "score"
+        self.melted = _metric_of(names) or "score"
         self.table = _stacked(table, names, role, names, self.melted)
         setattr(self, role, role)
+        self.wide = role == "method"
 
     def _melt_repeats(self) -> None:
         """Turn columns such as `seed0`, `seed1`, or scikit-learn's `split0_test_score`, into rows."""
-        found: dict[tuple[str, str], list[str]] = {}
+        found: dict[tuple[str, str], dict[str, str]] = {}
         for name in self._numbers_in_columns():
             if match := _REPEAT_IN_NAME.fullmatch(name.casefold()):
                 role = "fold" if match[1] == "split" and match[3] else match[1]
-                found.setdefault((role, match[3] or ""), []).append(name)
-        several = {key: names for key, names in found.items() if len(names) > 1}
+                found.setdefault((role, match[3] or ""), {})[name] = match[2]
+        several = [key for key, numbers in found.items() if len(numbers) > 1 and key[0] not in self.by_name]
         if not several or self.reading.score:
             return
         role, suffix = max(several, key=lambda key: "test" in key[1])  # Else the first.
-        names = several[role, suffix]
-        if role in self.by_name:
-            return
+        names = found[role, suffix]
         others = [name for name in self._numbers_in_columns() if name not in names]
         gone = [name for name in others if is_score(name) or is_summary(name) or is_time(name)]
         self.why |= dict.fromkeys(gone, "beside the single scores")
-        numbers = [match[2] for name in names if (match := _REPEAT_IN_NAME.fullmatch(name.casefold()))]
         self.melted = suffix.strip("_ .-") or "score"
-        self.table = _stacked(self.table, names, role, numbers, self.melted)
+        self.table = _stacked(self.table, list(names), role, list(names.values()), self.melted)
 
     # What the rows repeat
 
@@ -470,8 +512,8 @@ class _Reader:
         if asked.run == EACH_ROW:
             self.why |= dict.fromkeys(there, "every row is a run")
         elif self.fold:
-            self._find_repeats_of_folds([*filter(None, [self.block]), *there])
-            self.block = ""
+            there, self.block = [*filter(None, [self.block]), *there], ""
+            self._find_repeats_of_folds(there)
         elif given:
             self.runs = (given,)
         else:
@@ -494,7 +536,7 @@ class _Reader:
             if len(cells) > 1:
                 value = next((t for t in cells if t.startswith("test")), texts_of(self.table[column]).iloc[-1])
                 raise self._asks(
-                    f"{column} names parts of the data; keep one of them: --where {column}={value}",
+                    f"{column} names parts of the data; keep one of them: {option('where', f'{column}={value}')}",
                     where=(*self.reading.where, (column, value)),
                 )
             return ""
@@ -516,35 +558,37 @@ class _Reader:
         methods = texts_of(self.table[self.method])
         for name in telling:
             sets = {frozenset(own) for _, own in numbered(self.table[name]).groupby(methods, sort=False)}
-            if len(sets) == 1:
+            if len(sets) == 1 and not self._follows_from(self.fold, name):
                 self.runs = (name,)
                 return
         if telling:
-            self.said.append(
-                f"The scores of a {self.fold} count as one, their mean: the methods share no {telling[0]}."
-            )
-            self.why[telling[0]] = f"numbers scores of a {self.fold}, other ones for each method"
+            self.said.append(f"The scores of a {self.fold} count as one, their mean: {telling[0]} numbers no repeats.")
+            self.why[telling[0]] = f"numbers scores of a {self.fold}"
             self.chosen = True
+
+    def _follows_from(self, name: str, *by: str) -> bool:
+        """Whether a column has one value for each value of others."""
+        cells, *keys = (numbered(self.table[one]) for one in (name, *by))
+        return bool(cells.groupby(keys, sort=False).nunique().max() <= 1)
 
     def _find_runs(self, there: Sequence[str]) -> None:
         """Find what numbers runs: one column that does, else all of them."""
+        self.runs = tuple(there)
         if len(there) < 2:
-            self.runs = tuple(there)
             return
-        if alone := [name for name in there if self._tell_apart(name)]:
-            self.runs = (alone[0],)
+        if alone := next((name for name in there if self._tell_apart(name)), ""):
+            self.runs = (alone,)
             return
         one, other = there[:2]
         keys = pd.concat(self._keys(self.method, one, other), axis=1, keys=["method", "one", "other"]).drop_duplicates()
         if min(keys.groupby(["method", by]).size().max() for by in ("one", "other")) > 1:
             raise self._asks(
-                f"{one} and {other} both tell rows of a method apart; say which numbers independent runs (--run {one} "
-                f"or --run {other}) and what the other is (--search, --paired, or --where "
-                f"{other}={self.table[other].iloc[0]})",
+                f"{one} and {other} both tell rows of a method apart; say which numbers independent runs "
+                f"({option('run', one)} or {option('run', other)}) and what the other is (--search, --paired, or "
+                f"{option('where', f'{other}={self.table[other].iloc[0]}')})",
                 run=other,
                 search=one,
             )
-        self.runs = tuple(there)
 
     # The score
 
@@ -561,15 +605,7 @@ class _Reader:
         counts = {name: numbers_of(table[name]) for name in free if not pd.api.types.is_bool_dtype(table[name])}
         numbers = [n for n, own in counts.items() if own["value"].notna().any() and 2 * np.mean(own["text"]) <= 1]
         spreads = {spread_of(self.by_name, name)[0] for name in numbers} - {""}
-        likely = [n for n in numbers if n not in spreads and not is_setting(n) and not NOTES.fullmatch(n)]
-        chooses = plain(self.reading.best_of).casefold()
-        for leave in (
-            lambda n: is_number_of_runs(n) or is_size(n),
-            lambda n: n.casefold() in ROLES["method"][0],
-            lambda n: n.casefold() == chooses,
-            is_time,
-        ):
-            likely = [name for name in likely if not leave(name)] or likely
+        likely = self._likely_scores([name for name in numbers if name not in spreads])
         if not likely and not asked:
             # Such as 71,5 or 71.5 %: the first row is refused.
             words = [name for name in counts if not is_setting(name)]
@@ -580,6 +616,20 @@ class _Reader:
         self.others = tuple(name for name in numbers if name != self.score and name not in spreads)
         self.why |= dict.fromkeys(spreads, "a deviation")
 
+    def _likely_scores(self, numbers: Sequence[str]) -> list[str]:
+        """The columns of numbers that are no settings and, where others are left, no counts and no times."""
+        likely = [name for name in numbers if not is_setting(name) and not NOTES.fullmatch(name)]
+        chooses = plain(self.reading.best_of).casefold()
+        for is_none in (
+            lambda name: words_of(name)[-1:] == ["id"],
+            lambda name: is_number_of_runs(name) or is_size(name),
+            lambda name: name.casefold() in ROLES["method"][0],
+            lambda name: name.casefold() == chooses,
+            is_time,
+        ):
+            likely = [name for name in likely if not is_none(name)] or likely
+        return likely
+
     def _asked_score(self, likely: Sequence[str], asked: str, known: Sequence[str]) -> str:
         if asked:
             if same := [name for name in known if name.casefold() == asked.casefold()]:
@@ -589,11 +639,19 @@ class _Reader:
             return one[0]
         named = [name for name in likely if is_score(name)]
         tested = [name for name in named if {*words_of(name)} & {"test", "testing", "eval", "evaluation"}]
-        if kept := tested or [name for name in named if not {*words_of(name)} & PARTS_OF_DATA] or named:
-            return kept[0]
+        kept = tested or [name for name in named if not {*words_of(name)} & PARTS_OF_DATA] or named
+        if kept:
+            whole = [n for n in kept if not {*words_of(n)} & {"loss", "precision", "recall"} or re.search(r"\d", n)]
+            return (whole or kept)[0]
+        measured = (name for name in likely if not self._is_shared(name))
         raise self._asks(
-            f"several columns could be the score; name one with --score: {some(list(likely))}", score=likely[0]
+            f"several columns could be the score; name one with --score: {some(list(likely))}",
+            score=next(measured, likely[0]),
         )
+
+    def _is_shared(self, name: str) -> bool:
+        """Whether all methods have the same cells of a column, as of what was planned."""
+        return name in self.table and is_shared(texts_of(self.table[name]), texts_of(self.table[self.method]))
 
     def _find_summary(self) -> None:
         """Find what stands behind a mean, where each method has one row on a dataset."""
@@ -618,6 +676,10 @@ class _Reader:
                 n=f"N{folds}",
             )
         self._ask_what_n_are(given[2] or "", kind)
+        lacking = texts_of(self.table[spread]) == ""
+        if lacking.any() and not lacking.all():
+            self.said.append(f"Left out: {rows_words(self.table.index[lacking])} (no {spread}).")
+            self.table = self.table[~lacking]
 
     def _ask_what_n_are(self, said: str, kind: str) -> None:
         """Ask whether n are folds, whose deviations are none of runs, where all have five or ten."""
@@ -647,19 +709,19 @@ class _Reader:
 
     def _take_rows(self) -> None:
         """Take the last row of each run (`--last`), or the best trial of each search (`--best-of`)."""
-        for option, given in (("--last", self.reading.last), ("--best-of", self.reading.best_of)):
+        for flag, given in (("--last", self.reading.last), ("--best-of", self.reading.best_of)):
             if not given:
                 continue
-            column, best = self._named(given), option == "--best-of"
+            column, best = self._named(given), flag == "--best-of"
             if best and not self.search:
                 raise ScoresError(f"--best-of {column}: name the column of the searches with --search")
             own = numbers_of(self.table[column])["value"]
             if own.isna().all():
-                raise ScoresError(f"{option} {column}: the column has no numbers")
+                raise ScoresError(f"{flag} {column}: the column has no numbers")
             falls = best and self._falls(column)
             order = (-own if falls else own).fillna(-np.inf)
             groups = self._keys(self.method, self.dataset, *([self.search] if best else self._repeats), self.metric)
-            self._check_taken(option, column, own, order, groups)
+            self._check_taken(flag, column, own, order, groups)
             kept = self.table.loc[order.groupby(groups, sort=False).idxmax()].sort_index()
             said = f"The last {column} of each run is taken"
             if best:
@@ -670,23 +732,24 @@ class _Reader:
                         ", the compared score itself: such scores are too good, the more so the more trials there are"
                     )
             self.why.setdefault(column, "chose the rows")
-            tied = self._ties(order, groups) if best else ""
-            self.said.append(f"{said} ({len(kept):,} of {counted(len(self.table), 'row')}).{tied}")
+            self.said.append(f"{said} ({len(kept):,} of {counted(len(self.table), 'row')}).")
+            if best and len(tied := self._tied(order, groups)):
+                self.said[-1] += f" {capitalized(rows_words(tied))} tie for it: the first of each {self.search} counts."
             self.table = kept
 
     def _check_taken(
-        self, option: str, column: str, own: pd.Series, order: pd.Series, groups: Sequence[pd.Series]
+        self, flag: str, column: str, own: pd.Series, order: pd.Series, groups: Sequence[pd.Series]
     ) -> None:
         lacking = own.isna().groupby(list(groups), sort=False).transform("all")
         if lacking.any():
             raise ScoresError(
-                f"{option} {column}: {rows_words(self.table.index[lacking])} have no number in it, nor has another "
-                f"row of their {self.search if option == '--best-of' else 'run'}; fill it in, or leave them out"
+                f"{flag} {column}: {rows_words(self.table.index[lacking])} have no number in it, nor has another "
+                f"row of their {self.search if flag == '--best-of' else 'run'}; fill it in, or leave them out"
             )
         again = self._tied(order, groups)
-        if option == "--last" and len(again):
+        if flag == "--last" and len(again):
             raise ScoresError(
-                f"{option} {column}: {rows_words(again)} have the last one of their runs; keep one of what differs "
+                f"{flag} {column}: {rows_words(again)} have the last one of their runs; keep one of what differs "
                 "between them with --where, or name it with --run, --paired or --dataset"
             )
 
@@ -694,11 +757,6 @@ class _Reader:
         last = self.table.index[order == order.groupby(list(groups), sort=False).transform("max")]
         again = pd.concat([group[last] for group in groups], axis=1).duplicated(keep=False)
         return again[again].index
-
-    def _ties(self, order: pd.Series, groups: Sequence[pd.Series]) -> str:
-        again = self._tied(order, groups)
-        words = f" {capitalized(rows_words(again))} tie for it: the first of each {self.search} counts."
-        return words if len(again) else ""
 
     def _falls(self, column: str) -> bool:
         """Whether a lower value of a column is better."""
@@ -723,8 +781,16 @@ class _Reader:
                 self.why[name] = why or "differs from row to row"
             else:
                 open_ones[name] = cells
-        if open_ones:
-            self._ask_what_varies(open_ones, groups)
+        if not open_ones:
+            return
+        if groups[0].nunique() == 1 and not any(map(self._is_planned, open_ones)):
+            raise ScoresError(f"nothing to compare: all rows are of {groups[0].iloc[0]}; --method names another column")
+        self._ask_what_varies(open_ones, groups)
+
+    def _is_planned(self, name: str) -> bool:
+        """Whether a column is a setting, or has words but yes and no: what one can plan, and not only measure."""
+        words = {*texts_of(self.table[name]).str.casefold()}
+        return is_setting(name) or not (is_number(self.table[name]) or words <= {"true", "false", "yes", "no", ""})
 
     def _ask_what_varies(self, cells: dict[str, pd.Series], groups: Sequence[pd.Series]) -> None:
         """Ask what columns are; one of words that all methods share has an answer for each of its values."""
@@ -742,7 +808,8 @@ class _Reader:
             remedy, likely = self._remedy(name, other.iloc[0])
             if "method" not in likely:
                 known = bool(self.reading.method) or is_role(self.method, "method")
-                raise self._asks(text + remedy, sure="dataset" in likely and known, **likely)
+                sure = "dataset" in likely and known and not is_number(self.table[name])
+                raise self._asks(text + remedy, sure=sure, **likely)
             keys = [*groups, *(cells[one] for one in joined)]
             told = bool(joined and self._repeats) and self._tell_apart(self.fold, *self.runs, *joined)
             if not told and own.groupby(keys, sort=False).nunique().max() > 1:
@@ -785,13 +852,13 @@ class _Reader:
 
     def _remedy(self, name: str, value: str) -> tuple[str, dict[str, object]]:
         """How to say what a column that varies is, and what it most likely is."""
-        low, where = name.casefold(), f"--where {name}={value}"
+        low, where = name.casefold(), option("where", f"{name}={value}")
         numbers = [one for one in self.others if {*words_of(one)} & {"val", "valid", "validation", "dev"}]
         chooses = next(iter(numbers), self.score)
         if low == SWEEP:
             return (
-                f"--best-of VALIDATION takes the best trial of each {name} by that column; --search {name}, if all "
-                "rows of one are runs of what it found",
+                f"--best-of VALIDATION takes the best trial of each {name} by that column; {option('search', name)}, "
+                "if all rows of one are runs of what it found",
                 {"search": name},
             )
         if self.search and is_setting(name):
@@ -801,15 +868,28 @@ class _Reader:
             )
         if low in COUNTERS:
             return (
-                f"--last {name} takes the last of each run, {where} one of them; --run {name}, if it numbers the runs",
-                {"last": name},
+                f"{option('last', name)} takes the last of each run, {where} one of them; {option('run', name)}, if "
+                "it numbers the runs",
+                {"last" if self._is_curve(name) else "run": name},
             )
         text = (
-            f"{where} keeps one; --run, --paired, --dataset or --method {name} says what it is; or leave the column out"
+            f"{where} keeps one; --run, --paired, --dataset or {option('method', name)} says what it is; or leave the "
+            "column out"
         )
-        if self._crosses(name, self.method) and self.reading.dataset != COLUMNS:
+        if words_of(name)[-1:] == ["id"] and self._is_shared(name) and not self._repeats:
+            return text, {"paired": name}
+        if (self.wide or self._crosses(name, self.method)) and self.reading.dataset != COLUMNS:
             return text, {"dataset": f"{self.reading.dataset or self.dataset}+{name}" if self.dataset else name}
         return text, {"method": name}
+
+    def _is_curve(self, counter: str) -> bool:
+        """Whether a counter is of epochs or steps, or scores rise or fall along it, and not from run to run."""
+        table = self._of_score()
+        if re.search("epoch|step", counter.casefold()):
+            return True
+        both = pd.concat([numbers_of(table[name])["value"] for name in (counter, self._values)], axis=1)
+        ranks = both.groupby([key.loc[table.index] for key in self._keys(self.method, self.dataset)]).rank(pct=True)
+        return bool(abs(ranks.corr().iloc[0, 1]) > 0.5)
 
     def _check_repeats(self) -> None:
         """Count rows that are there twice once, and ask about two rows of one run with other scores."""
@@ -883,7 +963,11 @@ class _Reader:
             places[role] = ""
         places["method"] = texts_of(table[self.method])
         check_filled(places, "method", self.method)
-        _check_spelling(places)
+        for one, other in spelled_alike(places["method"]):
+            rows = [places.index[places["method"] == name][0] for name in (one, other)]
+            raise ScoresError(
+                f"rows {rows[0]} and {rows[1]}: {one!r} and {other!r} differ in blanks, dashes or case only; write one"
+            )
         if self.dataset:
             places["dataset"] = self._merged_datasets()
             check_filled(places, "dataset", self.dataset)
@@ -905,25 +989,21 @@ class _Reader:
     def _merged_datasets(self) -> pd.Series:
         """The dataset of each row: one for spellings that differ in little and hold no two numbers."""
         (raw,) = self._keys(self.dataset)
-        spellings: dict[str, list[str]] = {}
-        for name in raw.unique():
-            spellings.setdefault(spelling(name), []).append(name)
         keys = pd.concat(self._keys(self.method, *self._repeats, self.metric), axis=1).apply(tuple, axis=1)
-        for first, *others in spellings.values():
-            for other in others:
-                both = f"{first!r} and {other!r}"
-                if not self._repeats:
-                    raise ScoresError(
-                        f"{self.dataset} {both} differ in blanks, dashes or case only; write one name, or two that "
-                        "differ more"
-                    )
-                if set(keys[raw == first]) & set(keys[raw == other]):
-                    self.said.append(
-                        f"Two datasets, {both}, differ in blanks, dashes or case only: if they are one, write one name."
-                    )
-                else:
-                    raw = raw.replace(other, first)
-                    self.said.append(f"{both} are taken as one dataset.")
+        for first, other in spelled_alike(raw):
+            both = f"{first!r} and {other!r}"
+            if not self._repeats:
+                raise ScoresError(
+                    f"{self.dataset} {both} differ in blanks, dashes or case only; write one name, or two that differ "
+                    "more"
+                )
+            if set(keys[raw == first]) & set(keys[raw == other]):
+                self.said.append(
+                    f"Two datasets, {both}, differ in blanks, dashes or case only: if they are one, write one name."
+                )
+            else:
+                raw = raw.replace(other, first)
+                self.said.append(f"{both} are taken as one dataset.")
         return raw
 
     def _without_copies(self, dataset: pd.Series, long: pd.DataFrame) -> pd.Series:
@@ -979,13 +1059,23 @@ class _Reader:
             raise ScoresError(f"{what} of {self.score}; compare one kind")
         return said[0] if said else ""
 
+    @property
+    def _kind(self) -> str:
+        """The name of the score; of one such as `test_error` the metric that a column beside it says, if it is one."""
+        if {*words_of(self.score)} <= {"score", "value", "result", "error", "performance", "metric", *PARTS_OF_DATA}:
+            for name in self.table.columns:
+                if "metric" in words_of(name) and name != self.score:
+                    said = texts_of(self.table[name]).unique()
+                    return said[0] if len(said) == 1 and is_score(said[0]) else self.score
+        return self.score
+
     def _direction(self) -> bool:
         """Whether a lower score is better, by its name where that is sure."""
         if self.reading.lower_is_better is not None:
             return self.reading.lower_is_better
         if said := self._declared(LOWER):
             return said in ("true", "1", "yes")
-        if (lower := means_lower(self.score)) is None:
+        if (lower := means_lower(self._kind)) is None:
             raise self._asks(
                 f"{self.score} may be better when lower; add --lower-is-better, or --higher-is-better",
                 lower_is_better=True,
@@ -1012,7 +1102,7 @@ class _Reader:
 
     def _scale(self, own: pd.DataFrame, *, lower: bool) -> ScoreScale:
         """The scale that all methods have on all datasets."""
-        name, values = self.score, own["value"]
+        name, kind, values = self.score, self._kind, own["value"]
         declared = next((one for one in get_args(ScoreScale) if one == self._declared(SCALE)), None)
         given = self.reading.scale or declared
         if len(infinite := own[np.isinf(values)]):
@@ -1020,7 +1110,7 @@ class _Reader:
             raise ScoresError(
                 f"row {bad.row}: {bad.value} in {name!r} is no score; write the number, or leave it empty"
             )
-        if given is None and means_lower(name) is not False and not is_error_rate(name):
+        if given is None and means_lower(kind) is not False and not is_error_rate(kind):
             given = "points"
         if given is None and 1 < values.max() <= _JUST_ABOVE and values.min() >= 0 and values.median() > 0.5:
             given = "points"  # A hypervolume of 1.02 is no percentage.
@@ -1038,11 +1128,12 @@ class _Reader:
         if low.any():
             (one, other) = (low[low == of].index[0] for of in (True, False))
             rows = [known[(known["dataset"] == d) & (known["method"] == m)].iloc[0] for d, m in (one, other)]
-            raise ScoresError(
+            text = (
                 f"rows {rows[0]['row']} and {rows[1]['row']}: {name!r} has {rows[0]['value']:g} of {_of(one)} and "
                 f"{rows[1]['value']:g} of {_of(other)}, fractions beside percent; write all in one scale, or say with "
                 "--scale what all are"
             )
+            raise self._asks(text, scale="points") if lower else ScoresError(text)
         _refuse_mixed_rows(own, name)
         return "percent"
 
@@ -1120,16 +1211,15 @@ def _stacked(
     return pd.concat(parts)
 
 
-def _check_spelling(places: pd.DataFrame) -> None:
-    """Refuse two spellings of one method that differ in blanks, dashes or case only."""
-    seen: dict[str, tuple[str, int]] = {}
-    first = places.drop_duplicates("method")
-    for method, row in zip(first["method"], first["row"], strict=True):
-        other, at = seen.setdefault(spelling(method), (method, row))
-        if other != method:
-            raise ScoresError(
-                f"rows {at} and {row}: {other!r} and {method!r} differ in blanks, dashes or case only; write one"
-            )
+def _is_whole(column: pd.Series) -> bool:
+    """Whether all numbers of a column are written without a point."""
+    return not texts_of(column).str.contains(".", regex=False).any()
+
+
+def _metric_of(names: Sequence[str]) -> str:
+    """The one metric that names of columns begin or end with; empty for several, or none."""
+    metrics = {metric_in(name) for name in names}
+    return metrics.pop() if len(metrics) == 1 else ""
 
 
 def _of(key: tuple[str, str]) -> str:

@@ -154,6 +154,11 @@ class ReadScores:
         return split(self.score)[0] if self.exported else ""
 
 
+def option(name: str, value: str) -> str:
+    """Return an option as it is typed, such as `--method 'Model Type'`."""
+    return shlex.join([f"--{name}", value])
+
+
 def split(name: str) -> tuple[str, str]:
     """Return embeddings and metric of a column of an export, such as `separated_map_at_r`."""
     kind = next((kind for kind in _EMBEDDINGS if name.startswith(f"{kind}_")), "")

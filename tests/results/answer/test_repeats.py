@@ -261,10 +261,14 @@ def test_rows_that_sum_up_others_are_no_datasets():
     assert "Left out: the columns Average, which sum up others." in texts(own)
     assert "Left out: rows 9 (A), 9 (B) (dataset Average_Rank), which sum up others." in texts(own)
     means = "".join(f"d{n},8{n}.1(0.5),79.2(0.4)\n" for n in range(7))
-    with pytest.raises(
-        ScoresError, match=r"row 9: '1\.2' in 'A' is no mean with its deviation, as the other rows have"
-    ):
-        audit(table_of_text(f"dataset,A,B\n{means}Wins,1.2,1.8\n"), Reading(method="columns"))
+    summed = audit(table_of_text(f"dataset,A,B\n{means}Wins,1.2,1.8\n"), Reading(method="columns", n="5-runs"))
+    assert list(summed.answers) == [f"d{n}" for n in range(7)], "a row of wins has no deviations, and is no dataset"
+    welch = stats.ttest_ind_from_stats(80.1, 0.5, 5, 79.2, 0.4, 5, equal_var=False)
+    name, p = plain_test(summed.answers["d0"].question, summed.answers["d0"].pairs[0])
+    assert p == pytest.approx(welch.pvalue), name
+    failed = means.replace("79.2(0.4)", "failed", 1)
+    with pytest.raises(ScoresError, match="row 2: 'failed' in 'B' is no number; leave the row or the column out"):
+        audit(table_of_text(f"dataset,A,B\n{failed}"), Reading(method="columns", n="5-runs"))
     starred = scores.replace("80,", "80 (5),")
     with pytest.raises(
         ScoresError, match=r"--method columns: row 2: '80 \(5\)' in 'A' is no number; leave the row or the column"
@@ -345,7 +349,7 @@ def test_lengths_without_a_name_are_no_runs_of_a_wide_table():
     assert not found.claims
     numbered = "d," + ",".join(map(str, range(5))) + "\nx," + ",".join(["0.5"] * 5) + "\n"
     with pytest.raises(
-        ScoresError, match="the columns 0, 1, 2 and 2 more are numbered; write the names of the methods"
+        ScoresError, match="the columns 0, 1, 2 and 2 more are numbered, as repeats are; write the names of the methods"
     ):
         audit(table_of_text(numbered), Reading(method="columns"))
 
