@@ -52,20 +52,8 @@ COUNTERS = {
 PARTS_OF_DATA = {"train", "training", "val", "valid", "validation", "dev", "test", "testing", "eval", "evaluation"}
 _SETTINGS = {
     *("lr", "learning_rate", "wd", "weight_decay", "momentum", "batch_size", "bs", "dropout", "temperature", "margin"),
-    *(
-        "optimizer",
-        "dim",
-        "dims",
-        "dimensions",
-        "dimension",
-        "embedding_size",
-        "hidden",
-        "width",
-        "depth",
-        "layers",
-        "k",
-        "shots",
-    ),
+    *("optimizer", "dim", "dims", "dimension", "dimensions", "embedding_size", "hidden", "width", "depth", "layers"),
+    *("k", "shots"),
     *("hparams_seed", "fraction", "noise", "backbone", "trunk", "alpha", "beta", "gamma", "lambda", "params"),
     *("threshold", "bits"),
 }

@@ -103,21 +103,27 @@ def read_scores(table: pd.DataFrame, reading: Reading | None = None) -> ReadScor
         )
     if reading.n.casefold().startswith("n"):
         raise ScoresError(f"--n {reading.n}: write the number of runs behind each mean in place of N")
-    questions: list[tuple[str, str]] = []
+    return _read_by_guesses(table, reading)
+
+
+def _read_by_guesses(table: pd.DataFrame, reading: Reading) -> ReadScores:
+    """Read a table by the most likely answers to what is not sure, and raise these questions at the end."""
+    questions = list[tuple[str, str]]()
     for _ in range(_MOST_QUESTIONS):
         try:
             found = _Reader(table, reading).read()
-        except AskedError as one:
-            questions += [] if one.sure else [(str(one), one.taken)]
-            reading = one.guess
+        except AskedError as asked:
+            if not asked.sure:
+                questions.append((str(asked), asked.taken))
+            reading = asked.guess
+            continue
         except ScoresError as error:
             if not questions:
                 raise
             raise OpenQuestionsError([*questions, (str(error), "")], reading, None) from error
-        else:
-            if questions:
-                raise OpenQuestionsError(questions, reading, found)
-            return found
+        if questions:
+            raise OpenQuestionsError(questions, reading, found)
+        return found
     raise OpenQuestionsError(questions, reading, None)
 
 
