@@ -95,6 +95,7 @@ def test_hours_come_from_records_from_the_user_or_from_this_machine(plan, say, t
     assert f", 1 h 21 min {longer}, with 2 trainings at a time; " in given
     assert "hours of training" in given
     refused(say("plan", "quickstart", "--measure", "--rate", "3"), "leave out --rate and --gpus")
+    refused(say("plan", "quickstart", "--rate", "inf"), "less than or equal to")
 
 
 def test_a_plan_for_gpus_needs_none(plan, say):
