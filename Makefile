@@ -43,7 +43,7 @@ test-losses:
 
 # The same with our stand-in for its version 3. CI runs it after `make test`.
 test-standin: $(VENV)/dev.stamp
-	PYTHONPATH=tests/standin $(PYTEST) $(LOSS_TESTS) $(ARGS)
+	PYTHONPATH=$(CURDIR)/tests/standin $(PYTEST) $(LOSS_TESTS) $(ARGS)
 
 # Kills, and audits of every shipped file. CI runs it after `make test`.
 test-late: $(VENV)/dev.stamp

@@ -112,8 +112,8 @@ def test_a_plan_for_gpus_needs_none(plan, say):
 
 
 def test_a_number_that_is_not_of_the_method_is_marked(plan):
-    """The record on frozen features has a contrastive loss, and no SupCon."""
-    text = plan("mlrc_cub200", "--gpus", "8", "--methods", "contrastive,supcon")
+    """The record on frozen features has a contrastive loss, and no histogram loss."""
+    text = plan("mlrc_cub200", "--gpus", "8", "--methods", "contrastive,histogram")
     assert "no record trained such a network to its end, so its trainings may end much later, or earlier" in text
     assert "~ (1 method): the mean of the record's 2 methods (1,430 to 6,120 steps), since it has none of these" in text
     assert text.count("~") == 2, "one row and the line that explains it"
