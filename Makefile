@@ -41,9 +41,11 @@ LOSS_TESTS := tests/losses tests/protocols/training/test_library_versions.py
 test-losses:
 	$(or $(wildcard $(RUN)),$(PYTHON)) -m pytest $(LOSS_TESTS) $(ARGS)
 
-# The same with our stand-in for its version 3. CI runs it after `make test`.
+# The same with our stand-in for its version 3, and what reads cards and builds methods. CI runs it after `make test`. The
+# path is whole, for processes that start in another folder.
+CARD_TESTS := tests/protocols/training/test_build_method.py tests/reproduce/config tests/reproduce/commands/test_new.py
 test-standin: $(VENV)/dev.stamp
-	PYTHONPATH=tests/standin $(PYTEST) $(LOSS_TESTS) $(ARGS)
+	PYTHONPATH=$(CURDIR)/tests/standin $(PYTEST) $(LOSS_TESTS) $(CARD_TESTS) $(ARGS)
 
 # Kills, and audits of every shipped file. CI runs it after `make test`.
 test-late: $(VENV)/dev.stamp

@@ -10,21 +10,22 @@ _MOST_PARTS = 4
 """Folders that hold folders of the same names are parts of one dataset if they are so few."""
 
 _TRAINED = (
-    "train|training|trainings|trainval|trn|base|background|seen|known|support|learn|learning"
+    "train|training|trainings|trainval|trn|development|base|background|seen|known|support|learn|learning|lern"
     "|entrainement|entraînement|apprentissage|entrenamiento|entrenar|treino|treinamento|addestramento|apprendimento"
     "|opleiding|trainen|träning|trening|treningowe|træning|trénink|koulutus|eğitim|latih|pelatihan"
     "|обучение|обучающая|тренировка|تدريب|训练|訓練|学習|훈련|학습"
 )
 _TESTED = (
     "test|tests|testing|tst|teste|testi|val|valid|validate|validation|validierung|validierungs|dev|eval|evaluation"
-    "|novel|unseen|unknown|query|queries|gallery|probe|holdout|heldout|prueba|pruebas|probar|validacion|validación"
-    "|validação|validazione|validering|validatie|évaluation|evaluación|avaliação|walidacja|testowe|doğrulama|uji|pengujian"
-    "|тест|тестовая|валидация|проверка|اختبار|测试|測試|验证|検証|評価|テスト|테스트|검증|평가"
+    "|novel|unseen|unknown|query|queries|gallery|enroll|enrollment|probe|holdout|heldout|prueba|pruebas|probar"
+    "|validacion|validación|validação|validazione|validering|validatie|évaluation|evaluación|avaliação|walidacja|testowe|doğrulama"
+    "|uji|pengujian|тест|тестовая|валидация|проверка|اختبار|测试|測試|验证|検証|評価|テスト|테스트|검증|평가"
 )
 _NEUTRAL = "fold|split|subset|partition|part"
 _OF_DATA = (
     "set|sets|data|dataset|image|images|img|imgs|pic|pics|picture|pictures|photo|photos|crop|crops|cropped|resized"
-    "|sample|samples|class|classes|jpg|jpeg|png|full|small|daten|datensatz|bild|bilder|集|数据|データ|用|데이터|세트"
+    "|sample|samples|class|classes|jpg|jpeg|png|full|large|small|mini|tiny|daten|datensatz|menge|bild|bilder"
+    "|集|数据|データ|用|데이터|세트"
 )
 _KINDS = {
     kind: re.compile(f"(meta)?({words})({_OF_DATA})?")

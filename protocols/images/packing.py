@@ -43,8 +43,6 @@ _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 _NO_HASH = bytes(32)
 
-_UNREADABLE = (OSError, ValueError, SyntaxError, Image.DecompressionBombError)
-
 _TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -83,8 +81,10 @@ def decoded(path: Path, *, as_mlrc: bool, least: int | None = None) -> tuple[Ima
             rgb = on_white or image.convert("RGB")
     except UnidentifiedImageError as error:
         raise _broken(path, "no image that Pillow knows") from error
-    except _UNREADABLE as error:
-        raise _broken(path, str(error)) from error
+    except MemoryError:  # No fault of the file.
+        raise
+    except Exception as error:  # For damaged files, Pillow's formats raise many kinds.
+        raise _broken(path, str(error) or type(error).__name__) from error
     if turn is not None:
         rgb = rgb.transpose(turn)
     return rgb, on_white is not None or turn is not None

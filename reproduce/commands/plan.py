@@ -40,7 +40,7 @@ def plan(
     choices: Choices,
     rate: Annotated[
         float | None,
-        typer.Option("--rate", help="Images (or rows of features) per second of one training.", min=1e-9),
+        typer.Option("--rate", help="Images (or rows of features) per second of one training.", min=1e-9, max=1e9),
     ] = None,
     measure: Annotated[
         bool,
@@ -52,11 +52,13 @@ def plan(
     ] = None,
     difference: Annotated[
         float | None,
-        typer.Option("--difference", help="Say what showing a difference of so many points takes.", min=1e-9),
+        typer.Option("--difference", help="Say what showing a difference of so many points takes.", min=1e-9, max=1e9),
     ] = None,
     assume_deviation: Annotated[
         float | None,
-        typer.Option("--assume-deviation", help="Deviation between searches of a method, in points.", min=1e-9),
+        typer.Option(
+            "--assume-deviation", help="Deviation between searches of a method, in points.", min=1e-9, max=1e9
+        ),
     ] = None,
     device: Device = "auto",
     workers: Workers = None,

@@ -68,7 +68,7 @@ def load_experiments(name: str, overrides: Mapping[str, Any]) -> dict[str, Exper
         if selected is not None:
             raise InputError(f"{path} has no panels; leave out {selected!r}")
         return {path.stem: _validated(path, "", content, overrides, _methods_named(content))}
-    if not isinstance(panels, dict) or not all(isinstance(panel, dict) for panel in panels.values()):
+    if not panels or not isinstance(panels, dict) or not all(isinstance(panel, dict) for panel in panels.values()):
         raise InputError(f"{path}: panels must be a mapping from each panel's name to its keys and values")
     if selected is not None and selected not in panels:
         raise InputError(f"{path}: there is no panel {selected!r}; the panels are {', '.join(panels)}")

@@ -53,7 +53,8 @@ def read_mapping(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise InputError(f"{path}: {error}") from error
     if not isinstance(content, dict):
-        raise InputError(f"{path}: expected keys and values, found {type(content).__name__}")
+        found = "nothing" if content is None else "a list" if isinstance(content, list) else f"only {content!r:.40}"
+        raise InputError(f"{path}: expected keys and values, as in `title: Mine`, found {found}")
     return content
 
 
@@ -117,10 +118,13 @@ def _described(error: Any, model: type[BaseModel] | None) -> str:
     shown = found if len(found) <= _LONGEST_VALUE else f"{found[:_LONGEST_VALUE]}..."
     message = error["msg"].removeprefix("Value error, ")
     if error["type"] in ("model_type", "dict_type"):
-        is_name = "name" in _keys(model, error.get("ctx", {}).get("class_name", ""))
+        named = isinstance(error["input"], str)
+        is_name = named and "name" in _keys(model, error.get("ctx", {}).get("class_name", ""))
         message = f"needs keys and values, as in {{{f'name: {shown}' if is_name else 'key: value'}}}"
     elif error["type"] in ("tuple_type", "list_type"):
         message = "needs a list, as in [first, second]"
+    elif error["type"] == "string_too_short":
+        message = "must not be empty"
     elif error["type"] == "too_short":
         least = counted(error["ctx"]["min_length"], "entry")
         message = f"needs at least {least}{'; variants stand beside methods' if key == 'methods' else ''}"

@@ -168,10 +168,12 @@ def _commit() -> tuple[str, bool]:
     if (root / ".git").exists():  # git would also find a repository around the suite's folder
         with suppress(OSError, subprocess.CalledProcessError):
             # Programs that measure write their records anew, which are numbers and no code.
-            lines = _git(root, "status", "--porcelain", "-uall", "--", ".", ":(exclude)results/measured").splitlines()
+            # With -z, names stand as they are; without, those with blanks or accents are quoted.
+            status = ("status", "--porcelain", "-z", "--no-renames", "-uall", "--", ".", ":(exclude)results/measured")
+            files = _git(root, *status).split("\0")[:-1]
             # A user's own card, loss or record is no change of the suite; fingerprints hold what cards and losses say.
-            users = [line for line in lines if line.startswith("??") and not _is_code(line[3:])]
-            return _git(root, "rev-parse", "HEAD"), len(lines) > len(users)
+            users = [file for file in files if file.startswith("??") and not _is_code(file[3:])]
+            return _git(root, "rev-parse", "HEAD"), len(files) > len(users)
     match = re.fullmatch(r"([0-9a-f]{40})(-dirty)?", os.environ.get(COMMIT_VARIABLE, ""))
     return (match[1], bool(match[2])) if match else (UNKNOWN_COMMIT, True)
 

@@ -82,8 +82,9 @@ PREFERRED = ("concatenated_map_at_r", "map_at_r", "separated_map_at_r")
 _MOST_QUESTIONS = 12
 
 
-_OF_RESULTS = frozenset({"method", "variant", "metric", "ci95_half_width", "unit", "rank_low", "rank_high"})
-"""Columns of the suite's own tables of results, whose rows are means and no runs."""
+_OF_RESULTS = frozenset({"method", "variant", "metric", "unit", "rank_low", "rank_high"})
+_OF_CONDITIONS = frozenset({"a", "b", "condition", "verdict", "holds"})
+"""Columns of the suite's own tables of results and of other conditions, whose rows are means and no runs."""
 
 
 def read_scores(table: pd.DataFrame, reading: Reading | None = None) -> ReadScores:
@@ -96,7 +97,7 @@ def read_scores(table: pd.DataFrame, reading: Reading | None = None) -> ReadScor
     reading, table = reading or Reading(), tidy(table)
     if {*table.columns} >= OURS:
         return read_export(table, reading)
-    if {*table.columns} >= _OF_RESULTS:
+    if {*table.columns} >= _OF_RESULTS or {*table.columns} >= _OF_CONDITIONS:
         raise ScoresError(
             "this is a table of results, which the suite wrote; give the scores of the runs that it was made from, or "
             "for those of a store the folder of `reproduce export runs`"

@@ -93,7 +93,7 @@ def run_surface(folder: Path, content: str, surface: Surface) -> tuple[Finished,
 CONTENT = """
 title: Surfaces
 dataset: {{name: glyphs}}
-methods: [proxy_anchor, normalized_softmax]
+methods: [proxy_anchor, {other}]
 trunk: {{name: small_conv, weights: random}}
 embedding_size: 16
 images: {{resize: null, crop: 32, area: [0.6, 1.0], ratio: [0.9, 1.1], flip: false}}
@@ -109,6 +109,10 @@ seed: {seed}
 """
 
 
-def surface_file(search: Mapping[str, Any], seed: int = 0, further: str = "") -> str:
-    """The file of an experiment of two losses with a search."""
-    return CONTENT.format(search=dict(search), seed=seed, further=further).replace("True", "true").replace("'", "")
+def surface_file(search: Mapping[str, Any], seed: int = 0, further: str = "", other: str = "normalized_softmax") -> str:
+    """The file of an experiment of Proxy-Anchor and another loss with a search."""
+    return (
+        CONTENT.format(search=dict(search), seed=seed, further=further, other=other)
+        .replace("True", "true")
+        .replace("'", "")
+    )

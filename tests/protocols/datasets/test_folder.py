@@ -214,6 +214,10 @@ PARTS = [
     {"opleiding": ["a"], "test": ["b"]},
     {"tr\u00e4ning": ["a"], "validering": ["b"], "test": ["c"]},
     {"metatrain": ["a"], "metatest": ["b"]},
+    {"development": ["a"], "evaluation": ["b"]},
+    {"enroll": ["a"], "probe": ["b"]},
+    {"train_full": ["a"], "test_mini": ["b"]},
+    {"Lernmenge": ["a"], "Testmenge": ["b"]},
 ]
 NO_PARTS = [
     {"cats": ["a"], "dogs": ["b"]},
@@ -225,6 +229,7 @@ NO_PARTS = [
     {"part_3001": [""], "part_3002": [""]},
     {"bricks": ["part_1", "part_2"], "plates": ["part_3"]},
     {"train": ["steam", "ice"], "bus": ["red", "old"]},
+    {"tr": ["a"], "te": ["b"], "fr": ["c"]},
 ]
 
 

@@ -180,13 +180,16 @@ def test_a_changed_dataset_is_packed_anew(pictures, tmp_path, change):
 def _break(path, how):
     if how == "header":
         path.write_bytes(b"this is no image")
+    elif how == "kind":  # Pillow takes the format from the content, and raises an error of that format.
+        Image.new("P", (8, 8)).save(path, "BLP")
+        path.write_bytes(path.read_bytes()[:4] + b"\x63" + path.read_bytes()[5:])
     elif how == "empty":
         path.write_bytes(b"")
     else:
         path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
-@pytest.mark.parametrize("how", ["header", "empty", "body"])
+@pytest.mark.parametrize("how", ["header", "empty", "body", "kind"])
 def test_a_broken_image_can_be_left_out(pictures, tmp_path, how):
     root, names = pictures
     whole = pack_files(root, names, 8, tmp_path / "whole")

@@ -96,6 +96,7 @@ def test_hours_come_from_records_from_the_user_or_from_this_machine(plan, say, t
     assert f", 1 h 21 min {longer}, with 2 trainings at a time; " in given
     assert "hours of training" in given
     refused(say("plan", "quickstart", "--measure", "--rate", "3"), "leave out --rate and --gpus")
+    refused(say("plan", "quickstart", "--rate", "inf"), "less than or equal to")
 
 
 def test_a_plan_for_gpus_needs_none(plan, say):
@@ -112,8 +113,8 @@ def test_a_plan_for_gpus_needs_none(plan, say):
 
 
 def test_a_number_that_is_not_of_the_method_is_marked(plan):
-    """No record of networks that early stopping ended has SupCon."""
-    text = plan("mlrc_cub200", "--gpus", "8", "--methods", "proxy_anchor,supcon")
+    """No record of networks that early stopping ended has a histogram loss."""
+    text = plan("mlrc_cub200", "--gpus", "8", "--methods", "proxy_anchor,histogram")
     trained = "no record trained a network on such data to its end: the steps are scaled by patience, and all kept "
     assert f"{trained}records together say 1,430 to 19,765 steps" in text
     assert "~ (1 method): the mean of the record's 2 methods (6,375 to 8,125 steps), since it has none of these" in text

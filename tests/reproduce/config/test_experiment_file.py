@@ -74,6 +74,7 @@ def test_the_keys_of_a_panel_replace_the_common_keys(tmp_path):
     [
         (PANELS, "/narrow", "there is no panel 'narrow'; the panels are small, wide"),
         (None, "/small", "has no panels"),
+        ({}, "", "panels must be a mapping from each panel's name to its keys and values"),
         ({"small": 3}, "", "panels must be a mapping from each panel's name to its keys and values"),
         ({"small": {"trainin": {}}}, "", "panels.small: unknown key 'trainin'"),
     ],

@@ -48,9 +48,9 @@ def refuses(path: Path, said: str) -> None:
         ("title: a\nvalues: [{x: .inf}]\n", "key 'values': must be a finite number, found ({'x': inf},)"),
         ("title: a\ninner: {count: " + "x" * 500 + "}\n", "xxx..."),
         ("title: a\ninner: !own 3\n", "line 2: not valid YAML (could not determine a constructor"),
-        ("- a\n- b\n", "expected keys and values, found list"),
-        ("", "expected keys and values, found NoneType"),
-        ("just text", "expected keys and values, found str"),
+        ("- a\n- b\n", "expected keys and values, as in `title: Mine`, found a list"),
+        ("", "expected keys and values, as in `title: Mine`, found nothing"),
+        ("just text", "expected keys and values, as in `title: Mine`, found only 'just text'"),
     ],
 )
 def test_a_bad_file_gives_one_line_with_file_and_key(tmp_path, content, said):

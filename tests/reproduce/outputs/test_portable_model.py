@@ -163,6 +163,7 @@ def odd_pictures(folder: Path) -> list[str]:
         ("garbage.jpg", rgb, {"exif": b"Exif\0\0" + random.bytes(99)}),
         ("turned.webp", rgb, {"exif": turned.tobytes(), "lossless": True}),
         ("turned.tif", rgb, {"exif": turned}),
+        ("turned_grey.tif", grey, {"exif": turned}),
         ("clear_colour.png", rgb, {"transparency": rgb.getpixel((0, 0))}),
         ("clear_shade.png", grey, {"transparency": grey.getpixel((0, 0))}),
         ("clear_entry.png", palette, {"transparency": 3}),

@@ -172,7 +172,7 @@ def test_a_plan_computes_an_image_with_a_trunk_of_ones_own(tmp_path, where):
 def test_the_key_stands_beside_a_title_that_two_methods_have(tmp_path, where):
     for key in ("mine", "mine_too"):
         (tmp_path / f"{key}.yaml").write_text(
-            f"key: {key}\ntitle: Mine\nsource: me\nloss: {{name: TripletMarginLoss}}\n"
+            f"key: {key}\ntitle: Mine\nsource: me\nloss: {{name: TripletMarginLoss, arguments: {{margin: 0.1}}}}\n"
         )
     methods = [str(tmp_path / "mine.yaml"), "contrastive", str(tmp_path / "mine_too.yaml")]
     titles = open_session("quickstart", quickstart(methods=methods), where).plan.titles

@@ -279,9 +279,10 @@ def test_lower_is_better_turns_the_sign_and_points_have_no_bounds():
 
 
 def test_the_suites_own_table_of_results_has_no_runs():
-    own = table_of(to_csv(result_table.table_of(answer_of(MeasuredExperiment.kept("quickstart")))))
-    with pytest.raises(ScoresError, match=r"^this is a table of results, which the suite wrote; give the"):
-        audit(own, Reading(score="mean"))
+    found = answer_of(MeasuredExperiment.kept("quickstart"))
+    for own, score in ((result_table.table_of(found), "mean"), (holds_table(found), "difference")):
+        with pytest.raises(ScoresError, match=r"^this is a table of results, which the suite wrote; give the"):
+            audit(table_of(to_csv(own)), Reading(score=score))
 
 
 def test_of_several_columns_of_numbers_one_is_named_and_the_others_are_not_read():

@@ -95,11 +95,12 @@ def test_code_and_cards_make_a_tree_dirty_and_a_users_file_or_a_new_record_does_
     for name in ("my_loss.py", "results/table.json"):
         (elsewhere / name).touch()
     assert origin._commit() == (git(elsewhere, "rev-parse", "HEAD"), False)
-    for name, text in (("more.py", "x = 1\n"), ("code.py", "x = 2\n")):
-        (elsewhere / "results" / name).write_text(text)
+    for name in ("more.py", "my code.py", "größe.py", 'a"b.py', "code.py"):
+        (elsewhere / "results" / name).write_text("x = 2\n")
         origin._commit.cache_clear()
-        assert origin._commit()[1]
-        (elsewhere / "results" / "more.py").unlink(missing_ok=True)
+        assert origin._commit()[1], name
+        if name != "code.py":
+            (elsewhere / "results" / name).unlink()
 
 
 @pytest.mark.parametrize("path", [None, ""])
