@@ -147,7 +147,7 @@ def export_store(where: StoragePaths, file: Path, *, checkpoints: bool = False) 
     with (
         atomic_file(file.absolute()) as partial,
         tempfile.TemporaryDirectory() as folder,
-        zipfile.ZipFile(partial, "w") as archive,
+        zipfile.ZipFile(partial, "w", strict_timestamps=False) as archive,  # Copies of files can be dated 1970.
     ):
         source.copy_to(Path(folder) / STORE)
         archive.write(Path(folder) / STORE, STORE, zipfile.ZIP_DEFLATED)

@@ -1,9 +1,11 @@
 """Two stores become one: what is new is added, what is equal stays, and what differs is named."""
 
+import os
+
 import pytest
 
 from reproduce.errors import InputError
-from reproduce.outputs.store_files import merge_stores
+from reproduce.outputs.store_files import export_store, import_store, merge_stores
 from reproduce.storage import StoragePaths, open_store, storage_paths
 from results.records.artifacts import weights_path
 from results.store.database import Database
@@ -41,6 +43,15 @@ def test_what_is_new_is_added_with_its_files_and_its_places_in_the_table(tmp_pat
     assert store.fold_result(SPECS[1].fingerprint).wall_time == 2.5, "equal but for its duration"
     assert added(first, second) == [0, 0, 0, 0, 0]
     assert len(store.table("failures")) == 1
+
+
+def test_files_that_a_copy_dated_before_1980_are_exported(tmp_path):
+    where = store_at(tmp_path / "a", {0: 0.4})
+    for weights in where.artifacts.rglob("*"):
+        os.utime(weights, (0, 0))
+    export_store(where, tmp_path / "all.zip", checkpoints=True)
+    into = storage_paths(str(tmp_path / "b" / "store.sqlite"))
+    assert import_store(tmp_path / "all.zip", into)["files"] == 1
 
 
 def test_different_results_are_named_and_nothing_is_written(tmp_path):
