@@ -23,10 +23,24 @@ def main() -> None:
 
         interrupts.imports_done()
         run_command()
-    except ModuleNotFoundError as error:
-        remedy = "activate the environment that has it: source .venv/bin/activate (`make quickstart` makes it)"
-        print(f"error: this Python, {sys.executable}, has no package {error.name}; {remedy}", file=sys.stderr)
+    except ImportError as error:
+        if hiding := _users_module(error):
+            print(f"error: {hiding} hides the package of its name; rename it, or leave PYTHONPATH out", file=sys.stderr)
+        elif isinstance(error, ModuleNotFoundError):
+            remedy = "activate the environment that has it: source .venv/bin/activate (`make quickstart` makes it)"
+            print(f"error: this Python, {sys.executable}, has no package {error.name}; {remedy}", file=sys.stderr)
+        else:
+            raise
         sys.exit(2)
+
+
+def _users_module(error: ImportError) -> str:
+    """The file on PYTHONPATH that was imported in place of an installed package; empty if there is none."""
+    module = sys.modules.get((error.name or "").partition(".")[0])
+    file = getattr(module, "__file__", None) or ""
+    places = map(os.path.abspath, filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)))
+    suite = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    return file if any(file.startswith(f"{place}{os.sep}") for place in places if place != suite) else ""
 
 
 if __name__ == "__main__":

@@ -51,6 +51,18 @@ def test_packages_of_the_suites_names_beside_the_user_or_on_the_path_change_noth
         assert "Proxy-Anchor" in done.stdout
 
 
+@pytest.mark.parametrize("name", ["statistics.py", "rich/__init__.py"])
+def test_a_file_on_the_path_that_hides_a_package_is_named(tmp_path, name):
+    file = tmp_path / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("mine = 1")
+    variables = environment() | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+    command = [sys.executable, "-m", "reproduce", "methods"]
+    done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr == f"error: {file} hides the package of its name; rename it, or leave PYTHONPATH out\n"
+
+
 def test_a_notebooks_backend_stops_no_figure(tmp_path):
     (tmp_path / "s.csv").write_text(
         "method,seed,score\n" + "".join(f"{m},{s},{s / 9}\n" for m in "ab" for s in (1, 2, 3))
