@@ -69,11 +69,6 @@ def page_values(material: Material, figures: tuple[PageFigure, ...] = ()) -> dic
     """Return the values of the page's template."""
     answer = material.answer
     found = answer if isinstance(answer, ExperimentAnswer) else None
-    tested = {
-        "asked": capitalized(asked_pairs(answer)),
-        "compared": compared_words(answer),
-        "variance": variance_words(answer),
-    }
     return {
         "material": material,
         "headline": headline(answer),
@@ -84,7 +79,9 @@ def page_values(material: Material, figures: tuple[PageFigure, ...] = ()) -> dic
         "matrix": matrix(answer),
         "reading_of_marks": reading_of_marks(answer),
         "pairs": _table_if_any(material, differences(answer), "differences"),
-        **(tested if answer.compared else dict.fromkeys(tested, "")),
+        "asked": capitalized(asked_pairs(answer)) if answer.compared else "",
+        "compared": compared_words(answer) if answer.compared else "",
+        "variance": variance_words(answer) if answer.compared else "",
         "adjustment": adjustment_words(answer.question),
         "exceptions": answer.sample.may_err,
         "scores": _table(material, table_of(answer), "table", "results"),

@@ -150,6 +150,11 @@ def test_an_experiment_without_a_run_has_a_page_too():
     )
 
 
+def test_an_experiment_without_a_run_that_asks_for_the_best_has_a_page_too():
+    page, _ = build_page(material({"a": [], "b": []}, settings=comparing("best")))
+    assert "Nothing was run yet." in Reader(page).texts
+
+
 def test_every_finding_stands_on_the_page_once_with_its_detail():
     world = searched(a=(29.26, 28.01, 8.13), b=(40, 39, 38))
     page = html.unescape(page_of(world).split('<section id="reach"')[1])
