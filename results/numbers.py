@@ -55,10 +55,15 @@ class NumberFormat:
         low, high = value - half_width, value + half_width
         if low <= self.ends[0] and high >= self.ends[1]:
             return ""
-        if low >= self.ends[0] and high <= self.ends[1] and not self.exponential:
+        if not self.exponential and not self.is_cut(value, half_width):
             return f"± {self._number(half_width)}"
         sign = "+" if self.signed else ""
         return f"[{self._number(max(low, self.ends[0]), sign)}, {self._number(min(high, self.ends[1]), sign)}]"
+
+    def is_cut(self, value: float, half_width: float) -> bool:
+        """Tell whether an interval passes an end of the scale, and does not hold all of it."""
+        (lowest, highest), low, high = self.ends, value - half_width, value + half_width
+        return (low < lowest or high > highest) and not (low <= lowest and high >= highest)
 
     def range(self, values: Iterable[float]) -> str:
         """Write the range of numbers, as `12.3 to 28.1`, or one number where both ends look alike."""

@@ -46,8 +46,7 @@ class Cell:
         """Whether its interval passes an end of the scale, and does not hold all of it."""
         if self.half_width is None or not isinstance(self.value, float | int):
             return False
-        (lowest, highest), low, high = self.form.ends, self.value - self.half_width, self.value + self.half_width
-        return (low < lowest or high > highest) and not (low <= lowest and high >= highest)
+        return self.form.is_cut(self.value, self.half_width)
 
     @property
     def sort_key(self) -> Value:
