@@ -48,8 +48,8 @@ def answer(frame: pd.DataFrame, question: Question | None = None) -> ScoresAnswe
     if {"metric", "embeddings", "search", "value"} <= {*frame.columns}:
         score = question.score or next((one for one in ("map_at_r", *frame["metric"]) if one in {*frame["metric"]}), "")
         kinds = list(frame.loc[frame["metric"] == score, "embeddings"].unique())
-        kind = next((one for one in (question.embeddings, "concatenated", *kinds) if one in kinds), "")
-        return answer_frame(frame, replace(question, score=score, embeddings=kind))
+        usual = next((one for one in ("concatenated", *kinds) if one in kinds), "")
+        return answer_frame(frame, replace(question, score=score, embeddings=question.embeddings or usual))
     read = read_scores(frame, Reading(**{one.name: getattr(question, one.name) for one in fields(Reading)}))
     if read.repeats != "dataset" and len(several := read.frame["dataset"].unique()) > 1:
         raise ValueError(

@@ -74,7 +74,7 @@ def audit(
         table: One row per run, or per run and metric, or a plan of runs.
         reading: Which columns are what, and the scale.
         name: What the table is called.
-        deviation: Standard deviation between searches that is assumed, in points, or in the unit of the score.
+        deviation: Standard deviation between searches that is assumed: in points, in the unit of the score, or a ratio.
         beside: Other scores of the table that are answered too (`audit_scores`).
         changes: Fields of `Question` that are asked in another way, such as compare, margin, assumed and keep_all.
 

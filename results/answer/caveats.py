@@ -7,7 +7,6 @@ from results.answer.deviations import kept_range, search_deviation
 from results.answer.pair_tests import power_words
 from results.answer.planning import MOST_UNITS, Detectable, detectable, deviation_behind, more_for, seen_with, units_for
 from results.answer.question import Question
-from results.answer.scaling import scaling_of
 from results.answer.values import Finding
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.wording import (
@@ -227,7 +226,7 @@ def of_settings(found: Answer) -> Iterator[Finding]:
 
 def in_records(found: Answer) -> str:
     """Say by how much searches vary in the kept records; nothing beside scores that these do not have."""
-    if found.question.score not in HEADLINE_METRICS or found.scaling is not scaling_of(None, found.question.digits):
+    if found.question.score not in HEADLINE_METRICS or not found.scaling.in_percent:
         return ""
     return f" In the kept records they vary by {kept_range(found.question.score, found.question.embeddings)}."
 

@@ -198,7 +198,7 @@ class Question(Reading):
             score=metric,
             embeddings=embeddings,
             scale=None,
-            margin=self.margin if scaling_of(self.scale) == scaling_of(None) else None,
+            margin=self.margin if self.scaling.in_percent else None,
             alpha=self.alpha / FURTHER_SCORES if alpha is None else alpha,
             step=self.tested.step(metric, embeddings) if self.tested else 0.0,
             assumed=_assumed(self.experiment, self.unit, metric, embeddings),

@@ -93,6 +93,11 @@ class Scaling:
         return value if value is None or not self.ratio else math.exp(value)
 
     @property
+    def in_percent(self) -> bool:
+        """Whether scores are percentages, whose values are fractions of 1."""
+        return self.factor == 100
+
+    @property
     def largest(self) -> float:
         """The largest difference that two values can have: 100 points of percentages; others have no end."""
         return self.ends[1] - self.ends[0]

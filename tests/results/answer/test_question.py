@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from results.answer.answer_question import answer, answer_on
 from results.answer.intervals import Interval, student_t_interval
-from results.answer.question import ALPHA, planned_question, question_of
+from results.answer.question import ALPHA, Question, planned_question, question_of
 from results.findings.experiment import answer_of
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.sample_searches import searched
@@ -38,6 +38,8 @@ def test_a_frame_without_a_kind_of_embeddings_answers_about_the_one_it_has():
     assert answer(frame).question.embeddings == "concatenated"
     separated = answer(frame[frame["embeddings"] == "separated"])
     assert (separated.question.embeddings, len(separated.pairs)) == ("separated", 3)
+    one = frame[frame["embeddings"] == "separated"]
+    assert answer(one, Question(embeddings="concatenated")).runs == {}, "what was asked is not replaced"
 
 
 def test_another_score_is_a_percentage_with_its_own_margin():
@@ -45,8 +47,9 @@ def test_another_score_is_a_percentage_with_its_own_margin():
     points = replace(found.question, scale="points", margin=0.02)
     assert points.bound == 0.02
     assert points.on("precision_at_1", "concatenated").bound == found.question.bound == 0.005
-    wider = replace(found.question, margin=2.0)
-    assert wider.on("precision_at_1", "concatenated").bound == pytest.approx(0.02)
+    for scale in (None, "fractions", "percent"):
+        wider = replace(found.question, scale=scale, margin=2.0)
+        assert wider.on("precision_at_1", "concatenated").bound == pytest.approx(0.02)
 
 
 def test_a_file_asks_for_score_margin_and_comparisons():

@@ -139,6 +139,13 @@ def test_every_scale_is_read_and_written(scale):
     assert to_latex(table_of(own)).count(r"\\") == 4
 
 
+@pytest.mark.parametrize(("scale", "said"), [("fractions", True), ("percent", True), ("points", False)])
+def test_deviations_of_kept_records_are_told_beside_percentages_alone(scale, said):
+    scores = {key: np.divide(own, 200) for key, own in TIMES.items()}
+    found = answer(table(scores).rename(columns={"ms": "map_at_r"}), Question(score="map_at_r", scale=scale))
+    assert any("In the kept records they vary by" in finding.sentences for finding in found.findings) == said
+
+
 def test_scores_that_need_many_digits_are_told_apart():
     near = {"A": [0.693147, 0.6931472, 0.6931468], "B": [0.693151, 0.6931512, 0.6931508]}
     own = answer(table(near), Question(score="ms", run="seed", scale="points"))
