@@ -129,8 +129,8 @@ def seen_words(found: Answer, pairs: Sequence[Pair]) -> str:
     seen, scaling = found.would_have_shown(pairs), found.scaling
     if seen is None:
         return "" if any(pair.p is not None for pair in pairs) else "nothing was tested"
-    if min(seen) < scaling.largest:
-        some = ", in some pairs none" if max(seen) >= scaling.largest else ""
+    if not scaling.is_beyond(min(seen)):
+        some = ", in some pairs none" if scaling.is_beyond(max(seen)) else ""
         return f"a difference of {scaling.gap_words(*(seen if not some else seen[:1]))} would have shown{some}"
     sides = [side for pair in pairs for side in (pair.of_a, pair.of_b) if not side.planned.constant]
     counts = counted_span((side.n for side in sides), found.sample.word)
@@ -139,7 +139,7 @@ def seen_words(found: Answer, pairs: Sequence[Pair]) -> str:
 
 def shown_cell(smallest: float | None, question: Question) -> Cell:
     """Return a cell with the smallest difference that would have shown; `none` if no two scores differ so much."""
-    beyond = smallest is not None and smallest >= question.scaling.largest
+    beyond = smallest is not None and question.scaling.is_beyond(smallest)
     return Cell(smallest, form=question.scaling.gap_format(more=True), written="none" if beyond else "")
 
 

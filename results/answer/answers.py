@@ -323,12 +323,7 @@ class Answer:
                 scaling.gap_name: [self.difference_words(pair, more=True, signed=True) for pair in pairs],
                 "verdict": [self.verdict_words(one) for one in pairs],
                 "would have shown": [
-                    ""
-                    if pair.smallest is None
-                    else "none"
-                    if pair.smallest >= scaling.largest
-                    else scaling.gap(pair.smallest, more=True)
-                    for pair in pairs
+                    "" if pair.smallest is None else scaling.seen(pair.smallest, more=True) for pair in pairs
                 ],
             }
         )

@@ -70,7 +70,7 @@ def _seen_finding(found: Answer, seen: tuple[float, float]) -> Finding:
     given = counted_span(counts, sample.word)
     if not sample.paired:
         given += f" of each of {methods}"
-    if min(seen) >= scaling.largest:
+    if scaling.is_beyond(min(seen)):
         text, detail = f"{capitalized(given)} can show no difference.", []
     else:
         text = f"Differences below {scaling.gap_words(*seen)} can stay unseen."
@@ -78,7 +78,7 @@ def _seen_finding(found: Answer, seen: tuple[float, float]) -> Finding:
     if not sample.takes_more:
         return Finding("limit", text, "comparison", " ".join(detail))
     with_one = seen_with(found, 1)
-    more = [one for pair in tested if (one := with_one[frozenset((pair.a, pair.b))]) < scaling.largest]
+    more = [one for pair in tested if not scaling.is_beyond(one := with_one[frozenset((pair.a, pair.b))])]
     if more:
         detail.append(f"One {sample.word} more{sample.each} would show {scaling.gap_words(*more)}.")
     if question.bound:
@@ -116,7 +116,7 @@ def budget_finding(budget: Detectable, question: Question, seen: tuple[float, fl
         more = "" if budget.units > 1 else f"; 3 {units} of each would say"
         text = f"Which differences {given} can show is not known."
         return Finding("limit", text, "comparison", f"It depends on how far {units} of this kind vary{more}.")
-    smallest = None if (budget.smallest or 0.0) >= scaling.largest else budget.smallest
+    smallest = None if scaling.is_beyond(budget.smallest or 0.0) else budget.smallest
     text, detail = f"{capitalized(given)} can show no difference.", []
     if smallest is not None:
         text = f"Differences below {scaling.gap_words(*(seen or (smallest,)))} can stay unseen."

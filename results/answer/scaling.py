@@ -102,6 +102,10 @@ class Scaling:
         """The largest difference that two values can have: 100 points of percentages; others have no end."""
         return self.ends[1] - self.ends[0]
 
+    def is_beyond(self, gap: float) -> bool:
+        """Return whether no two values lie so far apart, so that no difference would have shown."""
+        return gap >= self.largest
+
     def of_two(self, a: str, b: str) -> str:
         """Write what a difference is of: `A − B`, or `A / B`."""
         return f"{a} {'/' if self.ratio else '−'} {b}"
@@ -130,6 +134,10 @@ class Scaling:
     def gap(self, value: float, half_width: float | None = None, *, more: bool = False, signed: bool = False) -> str:
         """Write a difference without its unit, with its interval if it has one: `2.0 ± 0.9`, `+2.0`."""
         return self.gap_format(more=more, signed=signed).text(value, half_width)
+
+    def seen(self, gap: float, *, more: bool = False) -> str:
+        """Write the smallest difference that would have shown without its unit, or `none` if there is none."""
+        return "none" if self.is_beyond(gap) else self.gap(gap, more=more)
 
     def gap_words(self, *values: float, more: bool = False) -> str:
         """Write a difference with its unit, `0.9 points`, or the range of several, `0.9 to 2.1 points`."""
