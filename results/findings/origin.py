@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 
 from results.answer.values import Finding
 from results.records.provenance import (
@@ -18,6 +19,19 @@ from results.wording import counted, listed
 
 _PRECISIONS = {"amp": "mixed precision", "ieee": "float32 without TF32"}
 
+_ON_CPU = {
+    "kernels": "kernels",
+    "host_system": "systems",
+    "processor": "processors",
+    "threads": "numbers of threads",
+}
+"""What decides how a CPU rounds; the arithmetic of a GPU does not depend on it."""
+
+_Runs = Sequence[tuple[MeasuredExperiment, RunRecord]]
+
+_Differing = Callable[[Callable[[Provenance], str]], list[str]]
+"""Returns the values of which tests have several, or trainings; an empty text is an unknown value."""
+
 
 def origin_findings(*experiments: MeasuredExperiment) -> tuple[Finding, ...]:
     """Say how the runs that one table or page shows were made differently; nothing if all were made alike.
@@ -28,19 +42,25 @@ def origin_findings(*experiments: MeasuredExperiment) -> tuple[Finding, ...]:
     runs = [(one, run) for one in experiments for run in one.records]
     tests = [run.provenance for _, run in runs]
     trained = [one.trainings[name] for one, run in runs for name in run.fold_fingerprints if name in one.trainings]
-    origins = (tests, [result.provenance for result in trained])
-    return tuple(Finding("warning", text, "origin") for text in _differences(runs, origins))
+    trainings = [result.provenance for result in trained]
 
-
-def _differences(
-    runs: Sequence[tuple[MeasuredExperiment, RunRecord]], origins: Sequence[Sequence[Provenance]]
-) -> Iterator[str]:
     def differing(read: Callable[[Provenance], str]) -> list[str]:
-        """The values that tests have in several forms, or trainings; an empty text is an unknown value."""
-        kinds = [{read(origin) for origin in of_kind} - {""} for of_kind in origins]
+        kinds = [{read(origin) for origin in of_kind} - {""} for of_kind in (tests, trainings)]
         found = set().union(*(values for values in kinds if len(values) > 1))
         return sorted(found, key=lambda value: (len(value), value) if value.isdecimal() else (0, value))
 
+    origins = [*tests, *trainings]
+    texts = chain(
+        _suite_versions(runs),
+        _machines(differing),
+        _arithmetic(runs, origins, differing),
+        _packages(differing),
+        _commits(origins, differing),
+    )
+    return tuple(Finding("warning", text, "origin") for text in texts)
+
+
+def _suite_versions(runs: _Runs) -> Iterator[str]:
     for verb, what in (("trained", "training"), ("tested", "evaluation")):
         by_version: dict[int, set[str]] = {}
         for _, run in runs:
@@ -53,33 +73,38 @@ def _differences(
                 f"The runs were tested by version {max(by_version)} of the evaluation; this release has version "
                 f"{EVALUATION_VERSION}, and the same command tests them again."
             )
+
+
+def _machines(differing: _Differing) -> Iterator[str]:
     if found := differing(lambda origin: origin.device):
         yield f"Runs were made on different devices ({listed(found)}). Devices round differently."
-    things_on_cpu = {
-        "kernels": "kernels",
-        "host_system": "systems",
-        "processor": "processors",
-        "threads": "numbers of threads",
-    }
-    for name, things in things_on_cpu.items():
-        # The arithmetic of a GPU does not depend on them.
+    for name, things in _ON_CPU.items():
         if found := differing(partial(_on_cpu, name)):
             yield f"Runs on a CPU were made with different {things} ({listed(found)}). They round differently."
+
+
+def _arithmetic(runs: _Runs, origins: Sequence[Provenance], differing: _Differing) -> Iterator[str]:
     precisions = sorted({_precision(one, run) for one, run in runs})
-    if len(precisions) > 1:
+    if len(precisions) > 1:  # The settings of a GPU follow from it.
         words = listed([_PRECISIONS.get(precision, precision) for precision in precisions])
         yield f"Runs were made in different precision ({words}). They round differently."
-    else:  # Otherwise these settings follow from it.
-        for name in sorted({name for of_kind in origins for origin in of_kind for name in origin.math} - {CUDA_GRAPHS}):
-            if found := differing(partial(_in, "math", name)):
-                text = f"Runs on a GPU were made with different settings of {name} ({listed(found)})."
-                yield f"{text} They round differently."
+        return
+    for name in sorted({name for origin in origins for name in origin.math} - {CUDA_GRAPHS}):
+        if found := differing(partial(_in, "math", name)):
+            text = f"Runs on a GPU were made with different settings of {name} ({listed(found)})."
+            yield f"{text} They round differently."
+
+
+def _packages(differing: _Differing) -> Iterator[str]:
     for package in DECIDING_PACKAGES:
         if found := differing(partial(_in, "versions", package)):
             yield f"Runs were made with different versions of {package} ({listed(found)}). They can give other numbers."
-    if any(origin.is_changed for of_kind in origins for origin in of_kind):
+
+
+def _commits(origins: Sequence[Provenance], differing: _Differing) -> Iterator[str]:
+    if any(origin.is_changed for origin in origins):
         yield "Some runs were made with uncommitted changes. Their commit alone is not enough to repeat them."
-    if any(origin.commit == UNKNOWN_COMMIT for of_kind in origins for origin in of_kind):
+    if any(origin.commit == UNKNOWN_COMMIT for origin in origins):
         yield f"The commit of some runs is unknown: git did not know their code, and {COMMIT_VARIABLE} did not name it."
     if found := differing(_known_commit):
         yield f"Runs were made with {counted(len(found), 'commit')} of the code ({listed(found)})."
