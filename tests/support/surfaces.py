@@ -71,8 +71,8 @@ def value_of(spec: FoldSpec, target: str) -> float:
 
 
 def noise(spec: FoldSpec, deviation: float) -> float:
-    """Normal noise that belongs to a training: the same training has the same."""
-    return float(deviation * np.random.default_rng(spec.seed).standard_normal())
+    """Normal noise of one training: the same training has the same. Methods share seeds, and not their noise."""
+    return float(deviation * np.random.default_rng([spec.seed, *spec.method.name.encode()]).standard_normal())
 
 
 def open_surface(folder: Path, content: str, name: str = "surface") -> Session:

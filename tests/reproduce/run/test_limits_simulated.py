@@ -19,6 +19,9 @@ OPEN = (("loss.alpha", 0), ("loss.alpha", 1), ("loss.margin", 1), ("loss_optimiz
 """Ends of Proxy-Anchor's ranges that are no limit of the loss: the hyperparameter, and 0 for the low end."""
 
 DEVIATION, CURVATURE = 0.005, 0.06
+DEVIATION_OF_FOLDS = 0.028
+"""Of one training, so that searches, means over two folds, vary by 2 points, as in `search_variance_glyphs`."""
+
 RANGES = {
     "proxy_anchor": {
         "loss_optimizer.lr": (1e-5, 1, True),
@@ -81,7 +84,7 @@ def of_speed(folder: Path, seed: int, slow: float) -> tuple[str | None, str | No
     def surface(method, spec):
         training = spec.conditions.training
         steps = training.max_epochs * training.iterations_per_epoch
-        return 0.5 * (1 - math.exp(-steps / speeds[method])) + noise(spec, DEVIATION)
+        return 0.5 * (1 - math.exp(-steps / speeds[method])) + noise(spec, DEVIATION_OF_FOLDS)
 
     content = surface_file({"searches": 3, "trials": 2}, seed, "reproduction_epochs: 160")
     content = content.replace("max_epochs: 4", "max_epochs: 40")
