@@ -2,7 +2,7 @@
 
 What is drawn stands on a page between the comments `KIND: NAME` and `end of KIND`. `table` is the record
 `results/measured/NAME.json.xz`, `closed forms` what losses add to those of the records `closed_forms_NAME`, `panels`
-the means, places and contrasts of several panels of one experiment side by side, `calibration` a table of what was
+the means and contrasts of several panels of one experiment side by side, `calibration` a table of what was
 simulated, and `what decides` what conditions change. That and the places of the panels of 2026 are figures too.
 """
 
@@ -30,7 +30,6 @@ from results.findings.experiment import answer_of
 from results.numbers import PERCENT, POINTS
 from results.records.frame import EMBEDDING_KINDS
 from results.store.experiment_results import FOLDER, MeasuredExperiment
-from results.wording import place_words
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRATCH = ("reality_check_glyphs", "reality_check_handwriting")
@@ -105,11 +104,11 @@ def _of_forms(found: Answer) -> Iterator[str]:
 
 
 def _panels(names: str) -> str:
-    """A column for a record: means and places in the primary score, and the contrasts."""
+    """A column for a record: means in the primary score, and the contrasts."""
     answers = {_data(name): answer_of(MeasuredExperiment.kept(name)) for name in names.split(", ")}
     head = [f"| Method | {' | '.join(answers)} |", f"|---|{'--:|' * len(answers)}"]
     titles, order = next(iter(answers.values())).titles, _by_mean_place(list(answers.values()))
-    rows = [f"| {titles[key]} | {' | '.join(_mean_and_place(one, key) for one in answers.values())} |" for key in order]
+    rows = [f"| {titles[key]} | {' | '.join(_mean(one, key) for one in answers.values())} |" for key in order]
     lines = [*head, *rows]
     contrasts = [contrasts_of(found, found.measured.plan.experiment.contrasts) for found in answers.values()]
     if asked := [one.asked.title for one in contrasts[0]]:
@@ -126,10 +125,6 @@ def _row(found: Answer, method: str) -> str:
 
 def _mean(found: Answer, method: str) -> str:
     return cell_text(measured_cell(found.intervals[_row(found, method)], PERCENT))
-
-
-def _mean_and_place(found: Answer, method: str) -> str:
-    return f"{_mean(found, method)} ({place_words(found.final_ranks[_row(found, method)])})"
 
 
 def _data(name: str) -> str:
@@ -150,7 +145,7 @@ def _by_mean_place(answers: Sequence[Answer]) -> list[str]:
 def _of_contrast(one: ContrastAnswer) -> str:
     if one.untested or one.p_better is None:
         return one.untested or ""
-    says = "shown" if one.shown else f"cannot tell; {100 * (one.smallest or 0):.1f} would have shown"
+    says = "shown" if one.shown else f"{100 * (one.smallest or 0):.1f} would have shown"
     says = f"shown {one.extent}" if one.ahead else says
     return f"{cell_text(Cell(one.difference, one.half_width, form=POINTS))} ({says})"
 

@@ -123,11 +123,11 @@ def _p_text(p: float | None) -> str:
 def _counts(found: Answer, pair: Pair) -> str:
     """The number of values of each method, and how many failed."""
     (one, of_one), (other, of_other) = ((own.n, _unit(found, own)) for own in (pair.of_a, pair.of_b))
-    count = f"n = {one} {of_one}{'' if found.sample.paired else ' each'}"
+    count = f"n = {counted(one, of_one)}{'' if found.sample.paired else ' each'}"
     if of_one != of_other:
-        count = f"n = {one} {of_one} and {other} {of_other}"
+        count = f"n = {counted(one, of_one)} and {counted(other, of_other)}"
     elif one != other:
-        count = f"n = {one} and {other} {of_one}"
+        count = f"n = {one} and {counted(other, of_one)}"
     failed = [
         f"{len(own.failed)} of {own.count} of {found.titles[key]}"
         for key, own in ((pair.a, pair.of_a), (pair.b, pair.of_b))
@@ -147,4 +147,4 @@ def _test(found: Answer, pair: Pair) -> str:
 def _unit(found: Answer, own: MethodValues) -> str:
     """What a method's values are, in words; one that has nothing to search is repeated beside the searches."""
     repeated = found.sample.of_searches and not own.planned.by_search
-    return "repetitions" if repeated else found.sample.words
+    return "repetition" if repeated else found.sample.word

@@ -103,7 +103,7 @@ def first_line(error: object) -> str:
 
 
 def in_words(seconds: float | None) -> str:
-    """Format a duration in seconds for people: `40 s`, `7 min`, `3 h 20 min`, `2 days 4 h`."""
+    """Format a duration in seconds for people: `40 s`, `7 min`, `3 h 20 min`, `2 days 4 h`, `340 days`."""
     if seconds is None:
         return "not known yet"
     if seconds < 60:
@@ -114,5 +114,7 @@ def in_words(seconds: float | None) -> str:
     hours, minutes = divmod(minutes, 60)
     if hours < 48:
         return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    if hours >= 240:
+        return f"{round(hours / 24):,} days"
     days, hours = divmod(hours, 24)
     return f"{days} days {hours} h"

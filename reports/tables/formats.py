@@ -80,7 +80,7 @@ def to_latex(table: Table) -> str:
     if len(every.columns) > len(table.columns):
         hint = f" All columns: --columns {_named(every.columns)}"
     if len(table.rows) > _PAGE:
-        hint += " Longer than a page: take fewer rows."
+        hint = f" Longer than a page: take fewer rows.{hint}"
     lines = [
         f"{_PACKAGES}{hint}",
         _TWO_COLUMNS,

@@ -73,7 +73,7 @@ def evaluate(
     rows = [(key, f"{100 * one.mean:.2f}", f"{100 * (one.half_width or 0):.2f}") for key, one in measured.items()]
     show_rows(str(data or name), ("metric", "score", "±"), rows, right=("score", "±"))
     count, classes = len(tested.images), len(set(tested.images.labels.tolist()))
-    interval = "± is half the 95 % interval over these classes, short where they are alike"
+    interval = "± is half the 95 % interval over these classes, too short where they are confused"
     say(f"{counted(count, 'sample')} of {counted(classes, 'class')}; {interval}")
     for phrase in dataset.left_out:
         say(f"left out: {phrase}")

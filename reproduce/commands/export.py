@@ -138,6 +138,7 @@ def embeddings(
     where = storage_paths(store, artifacts, cache)
     with new_folder(to) as folder, _data_of(name, stored_run, data, device, where) as images:
         export_embeddings(opened, stored_run, folds, images, folder)
+    say(f"test embeddings of {stored_run.called}")
     _say_written(to)
 
 

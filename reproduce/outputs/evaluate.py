@@ -94,7 +94,8 @@ def raw_rows(data: TestData) -> Tensor:
 def scores(embeddings: Tensor, data: TestData, progress: Progress | None = None) -> dict[str, Interval]:
     """Compute the metrics of MLRC, means over the queries, with 95 % intervals over the classes.
 
-    Classes are drawn again, as for the pairs of an experiment; for single scores this is short where they are alike.
+    Classes are drawn again, as for the pairs of an experiment; for single scores this is too short where classes are
+    confused.
     """
     use_precision("float32")
     labels = torch.from_numpy(data.images.labels)

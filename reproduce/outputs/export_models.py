@@ -42,7 +42,7 @@ from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.training_spec import FoldSpec, sources_of_training
 from results.store.experiment_results import MeasuredExperiment
 from results.store.store import Store
-from results.wording import counted, every
+from results.wording import counted, every, span
 
 _MODELS = {"separated": "single models", "concatenated": "joined models"}
 
@@ -141,6 +141,8 @@ def _said(found: Answer, runs: Sequence[RunRecord], kind: EmbeddingKind, pretrai
         title, size = found.titles[key], found.difference_words(pair, size=True)
         if pair.worse == method:
             yield f"Warning: {title}, which trains nothing, is better by {size} ({found.question.score_name})."
+        elif pair.ahead == key:
+            yield f"Warning: {title}, which trains nothing, is {size} above it {pair.extent}."
         elif pair.better != method and pair.ahead != method:
             difference = scaling.gap(pair.difference, pair.half_width, signed=True)
             yield f"Warning: it is not shown to be better than {title}, which trains nothing ({difference})."
@@ -310,7 +312,7 @@ def fit_model(
         return f"the setting of search {run.record.search + 1}, computed from {of_what}; nothing is trained", difference
     summary = (
         f"the setting of search {run.record.search + 1}, trained on {of_what} for {counted(epochs, 'epoch')}: the mean "
-        f"of the epochs that its {counted(len(kept), 'training')} kept ({min(kept)} to {max(kept)})"
+        f"of the epochs that its {counted(len(kept), 'training')} kept ({span(kept)})"
     )
     if worse := sum(not one.beats_untrained for one in trainings):
         of_its = f"{worse} of its {counted(len(trainings), 'training')}"

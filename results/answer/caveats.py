@@ -115,7 +115,8 @@ def budget_finding(budget: Detectable, question: Question, seen: tuple[float, fl
     if budget.deviation is None:
         more = "" if budget.units > 1 else f"; 3 {units} of each would say"
         text = f"Which differences {given} can show is not known."
-        return Finding("limit", text, "comparison", f"It depends on how far {units} of this kind vary{more}.")
+        why = f"It depends on how far {units} of this kind vary, which no record says well enough{more}."
+        return Finding("limit", text, "comparison", why)
     smallest = None if scaling.is_beyond(budget.smallest or 0.0) else budget.smallest
     text, detail = f"{capitalized(given)} can show no difference.", []
     if smallest is not None:

@@ -223,9 +223,8 @@ def _batches(rows: _Rows) -> Iterator[Finding]:
         images.setdefault(recipe.words()["images of a class in a batch"], []).append(title)
     if len(images) > 1:
         text = f"Images of a class in a batch: {'; '.join(f'{m} for {few(titles)}' for m, titles in images.items())}."
-        detail = (
-            "The number alone can move a loss by more than losses differ (`search: {equal_spaces: true}` searches it)."
-        )
+        can_move = "The number alone can move a loss by more than losses differ"
+        detail = f"{can_move} (`--set search.equal_spaces=true` searches it)."
         yield Finding("note", text, "training", detail)
 
 

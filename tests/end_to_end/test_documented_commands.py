@@ -77,9 +77,6 @@ def make_inputs(folder: Path) -> None:
     for number in range(80):
         part = "train" if number < 40 else "gallery" if number % 4 else "query"
         image_folders.paint(folder / "shop" / part / f"p{number // 4}" / f"{number}.jpg", number)
-    (folder / "inat").mkdir()
-    for part in ("train", "test"):
-        (folder / "inat" / f"Inaturalist_{part}_set1.txt").write_text(f"{part}/finch/1.jpg\n{part}/wren/2.jpg\n")
     run_snippets(ROOT / "docs" / "datasets.md", folder)  # Writes the split that the commands on shop/ need.
     # The embedder has 128 dimensions, so principal components need 128 features and training images.
     write_features(folder / "my_features", some_features(per_class=40, width=130), np.repeat(np.arange(16), 40))

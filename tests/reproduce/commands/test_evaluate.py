@@ -45,7 +45,7 @@ def test_what_a_model_has_seen_is_counted_in_any_part_of_the_data(say, tiny_run,
     def notes(folder):
         said = say("evaluate", "folder", "--data", folder, "--model", "model", "--device", "cpu", "--cache", "cache")
         assert said.code == 0, said.err
-        return " ".join(said.out.partition("short where they are alike")[2].split())
+        return " ".join(said.out.partition("too short where they are confused")[2].split())
 
     def seen(count, classes):
         start = f"the model was trained or chosen on {count} of these images, of {classes} classes"

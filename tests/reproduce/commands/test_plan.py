@@ -21,6 +21,7 @@ from tests.support.command_line import TINY, environment, refused
         (3600, "1 h"),
         (12000, "3 h 20 min"),
         (187200, "2 days 4 h"),
+        (29401200, "340 days"),
     ],
 )
 def test_durations_are_written_for_people(seconds, words):

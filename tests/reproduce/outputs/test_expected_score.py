@@ -11,6 +11,7 @@ from results.answer.over_classes import class_half_widths
 from results.findings.experiment import answer_of
 from results.records.records import ClassScores, Scores
 from results.spec.method import Method
+from results.spec.range import Range
 from results.store.experiment_results import MeasuredExperiment
 from results.store.store import Store
 from tests.support.page_material import searched
@@ -19,9 +20,16 @@ from tests.support.sample_records import changed_spec, put_experiment
 HIGH, LOW = (30.0, 30.6, 30.3), (27.9, 28.4, 28.6)
 
 
-def store_with(folder, *, trained=("mine",), classes=None, **means):
-    """A store with three searches of each method; those that are not trained have no loss."""
+def store_with(folder, *, trained=("mine",), classes=None, low_end=None, **means):
+    """A store with three searches of each method; those that are not trained have no loss.
+
+    All searches of `mine` end at `low_end`, if there is one.
+    """
     measured = searched(titles={key: key.capitalize() for key in means}, **means).measured
+    plan = measured.plan
+    if low_end is not None:
+        mine = plan.rows["mine"].model_copy(update={"ranges": {"loss.margin": low_end}})
+        plan = plan.model_copy(update={"rows": {**plan.rows, "mine": mine}})
     records = []
     for run in measured.records:
         method = run.specs[0].method
@@ -31,8 +39,8 @@ def store_with(folder, *, trained=("mine",), classes=None, **means):
         )
         records.append(run.model_copy(update={"specs": specs, "class_scores": classes}))
     store = Store(folder / "store.sqlite", folder)
-    put_experiment(store, "e" * 32, "some", measured.plan, records)
-    return store, answer_of(MeasuredExperiment(measured.plan, tuple(records)))
+    put_experiment(store, "e" * 32, "some", plan, records)
+    return store, answer_of(MeasuredExperiment(plan, tuple(records)))
 
 
 def said_of(store, kind="separated", method="mine"):
@@ -69,6 +77,17 @@ def test_a_method_that_is_worse_than_no_training_is_warned_of(tmp_path):
     assert "Warning: Lda, which trains nothing, is better by 4.8 ± " in said
     assert said.count("(separated MAP@R).") == 2
     assert said_of(store, method="lda").count("Warning") == 0
+
+
+def test_no_training_that_is_ahead_of_a_method_that_was_held_up_is_warned_of(tmp_path):
+    low_end = Range(scale="log", low=0.1, high=10.0, least=0.0)
+    store, found = store_with(tmp_path, mine=LOW, untrained=HIGH, low_end=low_end)
+    (pair,) = found.pairs
+    assert (pair.better, pair.ahead) == (None, "untrained")
+    said = said_of(store)
+    assert re.search(
+        r"Warning: Untrained, which trains nothing, is 2\.0 ± .* above it within the searched ranges\.$", said
+    )
 
 
 def test_a_better_trained_method_is_no_warning(tmp_path):

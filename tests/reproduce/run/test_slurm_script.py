@@ -89,7 +89,7 @@ def test_the_signal_before_the_limit_reaches_the_run_and_the_script_waits_for_it
 def test_a_job_array_trains_a_method_in_each_task_and_the_merge_trains_nothing(tmp_path):
     (tmp_path / "tiny.yaml").write_text(TINY)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    arguments = ["stores", "untrained,contrastive", "tiny.yaml", "--device", "cpu"]
+    arguments = ["stores", "untrained,contrastive", "tiny.yaml", "--device", "cpu", "--compare", "contrastive"]
 
     def bash(script, **variables):
         command = ["bash", str(SCRIPT.with_name(script)), *arguments]
