@@ -19,7 +19,7 @@ ROLES = {
     ),
     "dataset": (
         ("dataset", "benchmark", "task"),
-        rf"(.*_)?(dataset|data_set|benchmark|task|env|environment|problem|corpus){_NUMBERED}",
+        rf"(.*_)?(dataset|data_set|benchmark|task|env|environment|problem|corpus|target|scenario){_NUMBERED}",
     ),
     "search": (("search", "study"), ""),
     "paired": (("split", "block", "subject", "case", "patient"), ""),
@@ -93,13 +93,14 @@ _MODIFIERS = {
     *("macro", "micro", "weighted", "mean", "avg", "average", "best", "final", "last", "balanced", "bal", "at", "rate"),
     *("std", "sd", "se", "sem", "stddev", "stdev", "deviation", "standard", "min", "max", "median", "overall", "class"),
     *("cv", "metric", "metrics", "ood", "id", "all", "n", "l", "of", "per", "log", "cross", "percent", "pct", "px"),
+    *("pred", "predicted", "prediction"),
     *("absolute", "square", "squared", "percentage", "root", "relative", "pr", "clean", "subset"),
     *PARTS_OF_DATA,
 }
 _SUMMARIES = {"average", "avg", "overall", "total", "std", "stddev", "stdev", "rank", "ranks", "wins", "win", "ties"}
 _DIFFERENCES = {"delta", "diff", "difference", "gain", "improvement", "pval", "pvalue", "stat", "gap", "lo", "hi", "ci"}
 _STATISTICS = {"mean", "median", "min", "max", "minimum", "maximum", "sum", "all", "losses", "count"}
-_MISSING = ("", "nan", "na", "n/a", "null", "none", "-")
+MISSING = ("", "nan", "na", "n/a", "null", "none", "-")
 _NO_WIDTH = re.compile(r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
 _DASHES = re.compile(r"[_\u2010-\u2015\u2212]")
 
@@ -204,7 +205,8 @@ def is_summary(name: str, *, of_columns: bool = True) -> bool:
 def is_number_of_runs(name: str) -> bool:
     """Tell whether a column is named as the number of runs behind a mean, such as `n` or `accuracy count`."""
     low = re.sub(r"[ .-]", "_", name.casefold())
-    known = r"(n|num|number)(_of)?_(runs|seeds|folds|samples|trials)|runs|seeds|folds|n|#|count|.*_(n|count)"
+    runs = r"(runs|seeds|folds|replicates|repeats|reps|repetitions)"
+    known = rf"(n|num|number)(_of)?_({runs}|samples|trials)|{runs}|n|#|count|.*_(n|count)"
     return bool(re.fullmatch(known, low))
 
 
@@ -238,7 +240,7 @@ def numbers_of(given: pd.Series) -> dict[str, Any]:
     if pd.api.types.is_numeric_dtype(given) and not pd.api.types.is_bool_dtype(given):
         return {"value": given.astype(float), "text": False if given.empty else np.zeros(len(given), dtype=bool)}
     texts = texts_of(given)
-    missing = texts.str.lower().isin(_MISSING)
+    missing = texts.str.lower().isin(MISSING)
     numbers = pd.to_numeric(texts.mask(missing), errors="coerce").astype(float)
     return {"value": numbers, "text": (numbers.isna() & ~missing).to_numpy()}
 

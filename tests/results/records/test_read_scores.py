@@ -192,7 +192,7 @@ def test_the_metric_that_all_columns_end_with_says_which_is_better():
     error = asked(twice)
     assert "percent varies within Net_MSE" in str(error), "a number that was planned is asked about"
     assert error.guess == Reading(dataset="dataset+percent")
-    assert error.read.frame["dataset"].nunique() == 14
+    assert error.read.frame["dataset"].nunique() == 7, "two scores of one dataset are no two datasets"
     without = table_of("\n".join([head.replace("_MSE", ""), *lines]))
     assert set(read_scores(without).frame["method"]) == {"Net", "ARIMA_SVR", "HAR_LR"}, "LR is no learning rate here"
 
@@ -371,3 +371,98 @@ def test_scores_beyond_percentages_are_points_or_asked_about():
 def test_an_empty_column_without_a_name_is_left_out():
     read = read_scores(table_of(RUNS).assign(**{"Unnamed: 3": ""}))
     assert "row name" not in read.unread
+
+
+def test_a_column_with_one_value_names_no_methods_beside_one_with_several():
+    text = "Model,Method,accuracy\nResNet,Fine-Tune,0.71\nViT,Fine-Tune,0.73\nMLP,Fine-Tune,0.68\n"
+    assert read_scores(table_of(text)).roles["method"] == "Model"
+    assert read_scores(table_of(text.replace("Model", "model_name"))).roles["method"] == "model_name"
+
+
+def test_parts_of_the_data_are_no_blocks_whatever_they_are_called_beside():
+    table = table_of("model,split,auroc\nA,test,70\nA,external_test,71\nB,test,72\nB,external_test,75\n")
+    error = asked(table)
+    assert "split names parts of the data; keep one of them: --where split=test" in str(error)
+    assert error.guess == Reading(where=(("split", "test"),))
+    numbered = table.assign(split=["test 1", "test 2"] * 2)
+    assert read_scores(numbered).repeats == "block", "two splits"
+
+
+def crossed(**more):
+    """One score of two methods in each image in three weathers."""
+    cells = [(m, f"i{n}", w) for m in "AB" for n in range(7) for w in ("sun", "rain", "fog")]
+    table = pd.DataFrame(cells, columns=["method", "image", "weather"], index=range(2, len(cells) + 2))
+    scores = [50 + 3 * (m == "B") + int(n[1]) * (2 + (m == "B")) + 7 * len(w) for m, n, w in cells]
+    return table.assign(accuracy=list(map(str, scores)), **more)
+
+
+def test_an_image_in_several_weathers_is_one_dataset_and_counts_with_its_mean():
+    read = read_scores(crossed())
+    assert (read.repeats, read.column, len(read.frame)) == ("dataset", "image", 14)
+    assert read.said == ("Each image counts once, with the mean of its scores: another weather is no further dataset.",)
+    means = crossed().assign(accuracy=lambda t: t["accuracy"].astype(float)).groupby(["method", "image"])["accuracy"]
+    assert np.allclose(sorted(100 * read.frame["value"]), sorted(means.mean()))
+    (found,) = audit(crossed()).answers.values()
+    assert found.pairs[0].p == pytest.approx(2 / 2**7)
+    ratios = read_scores(crossed(), Reading(scale="times")).frame
+    logs = np.log(crossed()["accuracy"].astype(float)).groupby([crossed()["method"], crossed()["image"]]).mean()
+    assert np.allclose(sorted(np.log(ratios["value"])), sorted(logs)), "ratios have geometric means"
+
+
+def test_weathers_that_not_all_methods_have_are_left_out_of_the_means():
+    read = read_scores(crossed().drop(index=2))
+    assert read.said[-1].endswith("Left out, since not all methods have them: i0 sun.")
+    assert len(read.frame) == 14
+    apart = crossed().assign(weather=lambda t: np.where(t["method"] == "A", t["weather"], t["weather"] + "y"))
+    with pytest.raises(ScoresError, match="is there for all methods; --where weather=VALUE keeps one of them"):
+        read_scores(apart, Reading(dataset="image+weather"))
+
+
+def test_a_series_of_one_dataset_alone_is_a_dataset_of_its_own():
+    table = crossed().assign(dataset=lambda t: np.where(t["image"] < "i4", "small", "large"))
+    read = read_scores(table.drop_duplicates(["method", "image"]).drop(columns="weather"))
+    assert (read.repeats, read.frame["dataset"].nunique(), read.said) == ("dataset", 7, ())
+    assert read_scores(table).frame["dataset"].nunique() == 7
+
+
+def test_metrics_below_each_other_are_scores_and_no_methods():
+    cells = [(m, s, k) for m in "AB" for s in range(3) for k in ("accuracy", "r2")]
+    table = pd.DataFrame(cells, columns=["condition", "seed", "metric"], index=range(2, 14)).astype(str)
+    table["score"] = [f"0.{50 + 7 * at % 40}" for at in range(12)]
+    read = read_scores(table)
+    assert (read.score, read.roles["method"], len(read.frame)) == ("accuracy", "condition", 12)
+    assert read_scores(table, Reading(score="r2")).score == "r2"
+    distances = table.assign(metric=["cosine", "euclidean"] * 6)
+    assert asked(distances).guess.method == "condition+metric", "a setting that is called metric"
+
+
+def test_a_budget_in_words_is_no_counter():
+    table = table_of("method,budget,accuracy\nA,low,70\nA,high,71\nB,low,72\nB,high,75\n")
+    assert read_scores(table).roles["dataset"] == "budget"
+
+
+def test_a_score_of_training_is_not_compared_unasked_beside_others():
+    table = table_of("model,seed,train_loss,quality\nA,1,0.5,71\nA,2,0.6,72\nB,1,0.7,75\nB,2,0.4,73\n")
+    assert asked(table).guess == Reading(score="train_loss", lower_is_better=None)
+    assert read_scores(table.rename(columns={"quality": "pred_accuracy"})).score == "pred_accuracy"
+
+
+def test_a_setting_that_some_methods_do_not_have_is_one_of_the_others():
+    cells = [(m, k, s) for m, kinds in (("base", ["none"]), ("ours", ["l1", "l2"])) for k in kinds for s in range(4)]
+    table = pd.DataFrame(cells, columns=["method", "penalty", "seed"], index=range(2, 14)).astype(str)
+    table["accuracy"] = [f"7{at % 5}.{at}" for at in range(12)]
+    read = read_scores(table)
+    assert list(read.frame["method"].unique()) == ["base none", "ours l1", "ours l2"]
+    sites = table.assign(penalty=["north"] * 4 + ["north"] * 4 + ["south"] * 4)
+    assert asked(sites).guess == Reading(method="method+penalty"), "a site that one method was not tried on is none"
+    unnumbered = table.drop(columns="seed")
+    assert asked(unnumbered).guess == Reading(method="method+penalty"), "nothing else tells the rows apart"
+
+
+def test_means_of_a_cross_validation_are_asked_about_as_folds():
+    table = table_of("method,cv_f1_mean,cv_f1_std\nA,0.8,0.01\nB,0.7,0.02\n")
+    assert asked(table).guess == Reading(n="N-folds")
+    assert read_scores(table, Reading(n="5")).folds == 5
+    assert read_scores(table, Reading(n="5-runs")).folds == 0
+    plain = table.rename(columns=lambda name: name.removeprefix("cv_")).assign(replicates="8")
+    assert read_scores(plain).roles["n"] == "replicates"
