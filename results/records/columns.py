@@ -194,6 +194,11 @@ def is_only_time(name: str) -> bool:
     return is_time(name) and (words[-1] in _TIMES or {*words} <= _TIMES | _MODIFIERS | _OF_TIMES)
 
 
+def is_known(name: str) -> bool:
+    """Tell whether a name has a word of a score, which says whether lower is better."""
+    return bool({*words_of(name)} & (_SCORES | _TIMES | _UNSURE))
+
+
 def is_summary(name: str, *, of_columns: bool = True) -> bool:
     """Tell whether a name sums others up: Average, Rank; in the head of a column or of a dataset also Mean, Min."""
     every = {*words_of(name)}
@@ -400,4 +405,5 @@ def spread_of(by_name: dict[str, str], score: str) -> tuple[str, str]:
                 return by_name[name], kind
     names = [*by_name, ""]
     beside = names[names.index(low) + 1] if low in by_name else ""
-    return (by_name[beside], SPREADS[beside]) if beside in SPREADS else ("", "")
+    kind = re.sub(rf"^{re.escape(re.sub('[^ _/.-]+$', '', low))}(?=.)", "", beside)  # Of `retain_acc` `retain_std`.
+    return (by_name[beside], SPREADS[kind]) if kind in SPREADS else ("", "")

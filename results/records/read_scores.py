@@ -25,6 +25,7 @@ from results.records.columns import (
     ROLES,
     ROW,
     SCALE,
+    SPREADS,
     SWEEP,
     as_written,
     column_named,
@@ -142,6 +143,7 @@ class _Reader:
         self.score = self.melted = self.spread = self.spread_kind = self.number = ""
         self.others: tuple[str, ...] = ()
         self.folds_behind = 0
+        self.run_in_name = ""
         self.chosen = self.wide = False
 
     def read(self) -> ReadScores:
@@ -166,6 +168,9 @@ class _Reader:
         if self._what_repeats(long[long["name"] == self.score])[0] == "dataset":
             long = self._without_dependent(long, logs=scale == "times")
         own = long[long["name"] == self.score]
+        if lacking := [name for name in long["dataset"].unique() if name not in {*own["dataset"]}]:
+            self.said.append(f"Left out: {some(lacking, 3)}, without {self.score}.")
+            long = long[~long["dataset"].isin(lacking)]
         if len(own) == 1:
             raise ScoresError(f"nothing to compare: {own['method'].iloc[0]} has the only score in {self.score!r}")
         self._name_equal_rows(own)
@@ -220,7 +225,8 @@ class _Reader:
         others = [name for name in self.table.columns if is_role(name, role) and name not in usual]
         if role == "dataset":  # Not the loss of a benchmark.
             others = [name for name in others if not is_number(self.table[name])]
-            others.sort(key=lambda name: texts_of(self.table[name]).nunique() == 1)
+            constant = {name for name in others if texts_of(self.table[name]).nunique() == 1}
+            others.sort(key=constant.__contains__)
         return usual + others
 
     def _first(self, role: str, given: str = "") -> str:
@@ -300,9 +306,36 @@ class _Reader:
             self._ask_about_columns()
         if self.dataset == self.method:
             self.dataset = ""
+        self._take_runs_out_of_names()
         if self.dataset:
             self._leave_summaries_out(self.dataset, of_columns=True)
         self._leave_summaries_out(self.method, of_columns=False)
+
+    def _take_runs_out_of_names(self) -> None:
+        """Split names such as `ppo_seed1` in method and run, where two methods have several; ask about `ppo-s1`."""
+        name, asked = self.method, self.reading
+        named = bool(asked.run) and self._named(asked.run) == name if asked.run != EACH_ROW else False
+        if self.wide or asked.run == EACH_ROW or ((asked.method or {*self._of_role("run")} - {name}) and not named):
+            return
+        parts = texts_of(self.table[name]).str.extract(_RUN_IN_NAME)
+        runs = parts.dropna().drop_duplicates()
+        several = runs.groupby("method")["run"].nunique()
+        if (several > 1).sum() < 2 or several.min() < 2:
+            return
+        words = {*runs["word"].str.casefold()}
+        one = parts["method"].dropna().index[0]
+        text = f"{name} holds the number of a run in names such as {self.table.loc[one, name]}"
+        if not named and not words <= {"seed", "run", "rep"}:
+            raise self._asks(
+                f"{text}, if that is what {listed(sorted(words))} counts: {option('run', name)} takes it so, "
+                f"{option('method', name)} takes each name as a method",
+                run=name,
+            )
+        said = f"the methods are {some(list(several.index), 3)}; {option('method', name)} takes each name as one"
+        self.said.append(f"{text}: {said}.")
+        bare = parts["method"].fillna(texts_of(self.table[name]))
+        self.run_in_name = "run"
+        self.table = self.table.assign(**{name: bare, "run": parts["run"].fillna("")})
 
     def _likely_method(self) -> str:
         """The column of the methods: one of their names, else the only one of words that varies, else all columns."""
@@ -322,6 +355,7 @@ class _Reader:
             if self._are_columns(found):
                 self._melt("method")
                 return self.method
+            found = found or (several if len(several) == 1 else [])
         if not found:
             return self._ask_for_method(by_role, words)
         first, *others = found
@@ -342,11 +376,13 @@ class _Reader:
         columns = [] if self._planned() else self._methods_in_columns()
         if len(columns) < 2 or any(map(is_score, self._numbers_in_columns())):
             return False
-        if named and not _metric_of(columns):
+        rows = [*named, *([] if self.dataset else self._columns_of_words())]
+        if rows and not (self.dataset and _metric_of(columns)):
+            scores = bool(self._names_of_runs()) or any(spread_of(self.by_name, name)[0] for name in columns)
             raise self._asks(
-                f"the methods could be the columns {some(columns, 3)} (--method {COLUMNS}), or {named[0]} names "
-                f"them ({option('method', named[0])})",
-                method=named[0] if self._names_of_runs() else COLUMNS,
+                f"the methods could be the columns {some(columns, 3)} (--method {COLUMNS}), or {rows[0]} names "
+                f"them ({option('method', rows[0])})",
+                method=rows[0] if scores else COLUMNS,
             )
         return True
 
@@ -402,7 +438,7 @@ class _Reader:
 
     def _numbers_in_columns(self) -> list[str]:
         roles = {name for role in ROLES if role != "method" for name in self._of_role(role)}
-        spreads = {f"{name} ±" for name in self.table.columns}
+        spreads = {spread_of(self.by_name, name)[0] for name in self.table.columns}
         taken = {*roles, *spreads, *self.why, self.method, self.dataset, self.metric, ROW}
         free = [name for name in self.table.columns if name not in taken]
         return [name for name in free if is_number(self.table[name])]
@@ -439,7 +475,8 @@ class _Reader:
         asked = self.reading.score or self.reading.best_of or self.reading.last or self.melted
         if asked or len(names) < 3 or self.metric or self._of_role("run"):
             return
-        if any(is_score(name) for name in self._numbers_in_columns()):
+        numbers = self._numbers_in_columns()
+        if any(is_score(name) or spread_of(self.by_name, name)[1] in SPREADS.values() for name in numbers):
             return
         if self.table[self.method].nunique() < len(self.table):
             return
@@ -449,6 +486,7 @@ class _Reader:
         raise self._asks(
             f"the columns {some(names, 3)} could be datasets (--dataset columns), methods (--method columns "
             f"{option('dataset', self.method)}) or scores ({option('score', names[0])})",
+            sure=any({*words_of(row)} & _OF_RIVALS and is_summary(row) for row in rows),
             **({"method": COLUMNS, "dataset": self.method} if methods else {"dataset": COLUMNS}),
         )
 
@@ -519,7 +557,7 @@ class _Reader:
         self.search = self._search()
         self.block = self._named(asked.paired) if asked.paired else self._likely_block()
         self.fold = self._first("fold")
-        given = self._named(asked.run) if asked.run and asked.run != EACH_ROW else ""
+        given = self.run_in_name or (self._named(asked.run) if asked.run and asked.run != EACH_ROW else "")
         if self.block and is_role(self.block, "fold"):
             self.fold, self.block = self.block, ""
         if given and is_role(given, "fold"):
@@ -666,10 +704,14 @@ class _Reader:
         if kept:
             whole = [n for n in kept if not {*words_of(n)} & {"loss", "precision", "recall"} or re.search(r"\d", n)]
             return (whole or kept)[0]
-        measured = (name for name in likely if not self._is_shared(name))
+        summed = [name for name in likely if spread_of(self.by_name, name)[0]]
+        if len(summed) == 1:
+            return summed[0]
+        measured = [name for name in summed or likely if not self._is_shared(name)]
+        measured.sort(key=lambda name: "normalized" not in words_of(name))  # Of several metrics comparable.
         raise self._asks(
             f"several columns could be the score; name one with --score: {some(list(likely))}",
-            score=next(measured, likely[0]),
+            score=[*measured, likely[0]][0],
         )
 
     def _is_shared(self, name: str) -> bool:
@@ -691,6 +733,13 @@ class _Reader:
         if given[1]:
             self.number = "n" if self.number == "n" else f"n = {given[1]}"
             self.table = self.table.assign(**{self.number: 2 if given[1] == "n" else int(given[1])})
+        elif not self.number and self.dataset and self.table[self._independent()[0]].nunique() >= _LEAST_DATASETS:
+            self.said.append(
+                f"{spread} is not used: nothing says of how many runs. --n with their number answers for each "
+                f"{self.dataset}."
+            )
+            self.why[spread], self.spread = "of an unknown number of runs", ""
+            return
         elif not self.number:
             folds = f"-{given[2]}" if given[2] else "-folds" if "cv" in words_of(self.score) else ""
             raise self._asks(
@@ -874,7 +923,7 @@ class _Reader:
             return "differs from run to run" if own and told and not planned else ""
         if name == ROW or name not in self.others:  # Names of runs and of files are all different.
             return "differs from row to row" if not cells.duplicated().any() or (told and not planned) else ""
-        if is_score(name) or is_time(name):
+        if is_score(name) or (is_time(name) and not planned):
             return ANOTHER_SCORE if is_score(name) else "a time"
         whole = not cells.str.contains(".", regex=False).any()
         if whole and not told and 2 * cells.nunique() < len(cells):
@@ -1065,19 +1114,23 @@ class _Reader:
             seen.setdefault(held, str(name))
         return kept
 
-    def _without_dependent(self, long: pd.DataFrame, *, logs: bool) -> pd.DataFrame:
-        """Scores of which each is of another dataset: of an image in several weathers the mean, or that of logarithms.
+    def _independent(self) -> list[str]:
+        """The column that tells datasets apart, and the joined ones that cross it, such as the weather of an image.
 
-        Of joined columns that cross, the one called dataset tells datasets apart, else the one with most values.
+        It is the one called dataset, else the one with most values.
         """
         parts = self.parts.get(self.dataset, [])
-        cells = dict(zip(parts, self._keys(*parts), strict=True))
-        free = [one for one in cells if not any(self._follows_from(one, by) for by in cells if by != one)]
+        free = [one for one in parts if not any(self._follows_from(one, by) for by in parts if by != one)]
         if len(free) < 2:
+            return [self.dataset]
+        order = {name: (not is_role(name, "dataset"), -self.table[name].nunique()) for name in free}
+        return sorted(free, key=lambda name: order[name])
+
+    def _without_dependent(self, long: pd.DataFrame, *, logs: bool) -> pd.DataFrame:
+        """Scores of which each is of another dataset: of an image in several weathers the mean, or that of logs."""
+        unit, *others = self._independent()
+        if not others:
             return long
-        called = [name for name in free if is_role(name, "dataset")]
-        unit = (called or sorted(free, key=lambda name: -cells[name].nunique()))[0]
-        others = [name for name in free if name != unit]
         scored = long[long["value"].notna()]
         keys = [scored["name"], scored["dataset"]]
         complete = scored.groupby(keys)["method"].transform("nunique") == scored["method"].nunique()
@@ -1086,7 +1139,7 @@ class _Reader:
                 f"no {listed([unit, *others])} is there for all methods; --where {others[0]}=VALUE keeps one of them"
             )
         lacking = sorted({*scored["dataset"]} - {*scored.loc[complete, "dataset"]})
-        scored = scored[complete].assign(dataset=cells[unit].reindex(scored.loc[complete, "at"]).to_numpy())
+        scored = scored[complete].assign(dataset=self._keys(unit)[0].reindex(scored.loc[complete, "at"]).to_numpy())
         groups = scored.groupby(["name", "dataset", "method"], sort=False)
         means = groups["value"].agg(lambda own: math.exp(np.log(own).mean()) if logs else own.mean())
         self.said.append(
@@ -1194,11 +1247,11 @@ class _Reader:
         low = known["value"].between(0, 1).groupby([known["dataset"], known["method"]], sort=False).all()
         if low.all():
             if lower:
-                raise self._asks(
-                    f"all of {name!r} are within 0 and 1; say what they are: --scale fractions, percent or points",
-                    scale="fractions",
+                self.said.append(
+                    f"{name} is compared as it is written; --scale fractions, or percent, if that is what its values "
+                    "within 0 and 1 are."
                 )
-            return "fractions"
+            return "points" if lower else "fractions"
         if low.any():
             (one, other) = (low[low == of].index[0] for of in (True, False))
             rows = [known[(known["dataset"] == d) & (known["method"] == m)].iloc[0] for d, m in (one, other)]
@@ -1261,11 +1314,17 @@ class _Reader:
 _ROWS_ARE_METHODS = ("method", "method_name", "loss", "loss_name", "algorithm", "classifier")
 """Names of columns beside which no other column is a method. Other names can name datasets in wide tables."""
 
+_OF_RIVALS = {"rank", "ranks", "wins", "win", "ties"}
+"""Rows with these names sum up columns that were compared."""
+
 _REPEAT_IN_NAME = re.compile(r"(seed|run|rep|fold|split|trial)[ _-]?(\d+)([ _.-].*)?")
+_RUN_IN_NAME = re.compile(r"(?i)^(?P<method>.*?)[\s_/.:(\[-]+(?P<word>seed|run|rep|trial|s)[ _-]?(?P<run>\d+)\W*$")
 _METRICS, _VALUES = ("metric", "metric_name", "measure"), ("value", "metric_value", "score", "result")
 _DATE = r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}"
 _OF_SUITE = ("precision_at_1", "r_precision", "map_at_r")
 _JUST_ABOVE = 2.0
+_LEAST_DATASETS = 6
+"""So many can show a difference between methods with one score on each."""
 _UNBOUNDED = {
     *("reward", "return", "elo", "psnr", "mcc", "kappa", "rsq", "corr", "pearson", "spearman", "hypervolume", "hv"),
     *("ari",),

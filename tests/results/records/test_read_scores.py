@@ -133,6 +133,7 @@ def test_a_method_is_no_time_by_a_part_of_its_name():
 
 def test_rows_that_sum_up_say_that_columns_are_methods():
     table = table_of("row name,mlp,fcn,resnet\nECG,71.2,72.3,80.1\nIMAGE,65.3,66.1,70.4\nWins,0,0,2\n")
+    table.loc[4, "row name"] = "Average"
     assert asked(table).guess == Reading(method="columns", dataset="row name")
     assert "--dataset 'row name'" in str(asked(table)), "as a shell takes it"
     assert asked(table.iloc[:2]).guess == Reading(dataset="columns")
@@ -262,7 +263,7 @@ def test_what_cannot_be_used_is_refused_in_a_line_that_says_what_to_do(text, rea
 def test_questions_end_and_what_is_known_by_then_is_said(monkeypatch):
     monkeypatch.setattr("results.records.read_scores._MOST_QUESTIONS", 1)
     error = asked(table_of("tool,acc_mean,acc_std\nA,71,1\nB,70,1\n"))
-    assert (error.guess, error.read) == (Reading(method="tool"), None)
+    assert (error.guess, error.read) == (Reading(n="N"), None)
 
 
 def test_the_column_of_datasets_can_be_that_of_the_methods():
@@ -432,6 +433,10 @@ def test_metrics_below_each_other_are_scores_and_no_methods():
     read = read_scores(table)
     assert (read.score, read.roles["method"], len(read.frame)) == ("accuracy", "condition", 12)
     assert read_scores(table, Reading(score="r2")).score == "r2"
+    of_two = table.assign(task="x")
+    other = of_two[of_two["metric"] == "r2"].assign(task="y").set_axis(range(20, 26))
+    found = audit(pd.concat([of_two, other]))
+    assert (list(found.answers), found.table.said) == (["x"], ("Left out: y, without accuracy.",))
     distances = table.assign(metric=["cosine", "euclidean"] * 6)
     assert asked(distances).guess.method == "condition+metric", "a setting that is called metric"
 
@@ -466,3 +471,98 @@ def test_means_of_a_cross_validation_are_asked_about_as_folds():
     assert read_scores(table, Reading(n="5-runs")).folds == 0
     plain = table.rename(columns=lambda name: name.removeprefix("cv_")).assign(replicates="8")
     assert read_scores(plain).roles["n"] == "replicates"
+
+
+def test_columns_of_one_metric_are_no_methods_unasked_where_rows_are_not_datasets():
+    head, lines = "condition,kept_acc,lost_acc", "".join(f"c{n},{70 + n}.5,{60 + 2 * n}.1\n" for n in range(7))
+    error = asked(table_of(f"{head}\n{lines}"))
+    assert error.guess == Reading(method="columns", dataset="condition")
+    assert "or condition names them (--method condition)" in str(error)
+    assert set(read_scores(table_of(f"{head}\n{lines}".replace("condition", "dataset"))).frame["method"]) == {
+        "kept_acc",
+        "lost_acc",
+    }
+    spreads = table_of("condition,kept_acc,kept_std,lost_acc,lost_std\nA,71.2,0.4,60.1,0.9\nB,70.1,0.5,61.5,0.7\n")
+    assert asked(spreads).guess == Reading(method="condition", score="kept_acc", n="N")
+
+
+def test_a_column_with_its_deviation_beside_it_is_the_score_and_a_deviation_no_method():
+    table = table_of(
+        "algorithm,mean_distance,std_distance,best_distance,worst_distance\nA,5.1,0.2,5,6\nB,5.9,0.3,5,7\n"
+    )
+    assert asked(table).guess == Reading(n="N", lower_is_better=True)
+    wide = table_of("dataset,A,A_std,B,B_std\n" + "".join(f"d{n},{70 + n},1,{60 + 2 * n},2\n" for n in range(7)))
+    assert set(read_scores(wide).frame["method"]) == {"A", "B"}
+
+
+def test_the_only_column_of_words_names_what_is_compared():
+    read = read_scores(table_of("tool,purity,NMI,ARI\nA,0.71,0.6,0.5\nB,0.68,0.7,0.4\n"))
+    assert read.roles["method"] == "tool"
+
+
+def test_wins_below_columns_say_that_columns_are_methods():
+    table = table_of("row name,mlp,fcn,resnet\nECG,71.2,72.3,80.1\nIMAGE,65.3,66.1,70.4\nAverage,68,69,75\n")
+    assert asked(table).guess == Reading(method="columns", dataset="row name")
+    wins = table.assign(**{"row name": ["ECG", "IMAGE", "Wins"]})
+    assert set(read_scores(wins).frame["method"]) == {"mlp", "fcn", "resnet"}
+
+
+def test_deviations_of_unknown_numbers_of_runs_are_not_needed_over_six_datasets():
+    lines = [f"{m},d{n},{70 + n + 2 * (m == 'A')}.5 ± 0.4" for m in "AB" for n in range(6)]
+    table = table_of("\n".join(["method,dataset,accuracy", *lines]))
+    read = read_scores(table)
+    assert (read.repeats, read.frame["dataset"].nunique()) == ("dataset", 6)
+    assert "nothing says of how many runs. --n with their number answers for each dataset" in read.said[0]
+    assert read_scores(table, Reading(n="5")).repeats == "summary"
+    assert asked(table[table["dataset"] != "d5"]).guess == Reading(n="N")
+
+
+def test_errors_within_0_and_1_are_compared_as_they_are_written():
+    read = read_scores(table_of("method,seed,test_error\nA,1,0.31\nA,2,0.32\nB,1,0.41\nB,2,0.43\n"))
+    assert (read.scale, list(read.frame["value"])) == ("points", [0.31, 0.32, 0.41, 0.43])
+    assert "--scale fractions, or percent" in read.said[0]
+
+
+def test_that_more_is_taken_as_better_is_said_where_the_name_does_not_say_it():
+    table = table_of(RUNS.replace("accuracy", "median"))
+    assert "score median, taken as percent (within 0 and 100), higher taken as better." in audit(table).read
+    assert "better" not in audit(table_of(RUNS)).read
+    assert "higher" not in audit(table, Reading(lower_is_better=False)).read
+
+
+@pytest.mark.parametrize("form", ["{}_seed{}", "{}/run_{}", "{} (seed {})", "{}-rep{}", "{} [Seed_{}]"])
+def test_numbers_of_runs_in_the_names_of_methods_are_taken_out_and_said(form):
+    cells = [f"{form.format(m, n)},{70 + n + 3 * (m == 'ppo')}.5" for m in ("ppo", "sac 2%") for n in range(4)]
+    read = read_scores(table_of("\n".join(["agent,accuracy", *cells, "random,50.1"])))
+    assert read.frame.groupby("method", sort=False).size().to_dict() == {"ppo": 4, "sac 2%": 4, "random": 1}
+    assert (read.repeats, read.column) == ("run", "run")
+    assert "the methods are ppo, sac 2%; --method agent takes each name as one" in read.said[0]
+    assert read_scores(table_of("\n".join(["agent,accuracy", *cells])), Reading(method="agent")).frame.shape[0] == 8
+    assert len({*read_scores(table_of("\n".join(["agent,accuracy", *cells])), Reading(run="row")).frame["method"]}) == 8
+
+
+def test_numbers_that_may_be_of_runs_or_of_kinds_are_asked_about():
+    cells = [f"{m}-s{n},{70 + n + 3 * (m == 'unet')}.5" for m in ("unet", "fcn") for n in (1, 2)]
+    table = table_of("\n".join(["model,iou", *cells]))
+    error = asked(table)
+    assert error.guess == Reading(run="model")
+    assert "--run model takes it so, --method model takes each name as a method" in str(error)
+    assert error.read.frame.groupby("method").size().tolist() == [2, 2]
+    assert read_scores(table, Reading(method="model")).frame["method"].nunique() == 4
+    one = table_of("model,iou\nunet_seed1,70.1\nunet_seed2,71.2\nfcn,65.5\n")
+    assert read_scores(one).frame["method"].nunique() == 3, "one method with numbers may have kinds"
+    assert read_scores(table.assign(seed=list("1212")), Reading()).frame["method"].nunique() == 4
+    versions = table_of("model,iou\nnet_v1,70.1\nnet_v2,71.2\nfcn_v1,65.5\nfcn_v2,66.5\n")
+    assert read_scores(versions).frame["method"].nunique() == 4
+
+
+def test_a_time_that_was_planned_is_no_time_that_was_measured():
+    table = rows("model,time_budget_s,seed,accuracy", "A", "B", dataset=("60", "600"), values=(1, 2, 3))
+    assert asked(table).guess == Reading(dataset="time_budget_s")
+    measured = table.assign(time_budget_s=[str(60 + n) for n in range(12)]).iloc[[0, 1, 2, 6, 7, 8]]
+    assert read_scores(measured).unread["time_budget_s"] == "a time"
+
+
+def test_of_scores_of_several_metrics_the_comparable_one_is_most_likely():
+    table = rows("model,competition,gain_raw", "A", "B", dataset=("x", "y"), values=(1,))
+    assert asked(table.assign(gain_normalized=["0.1", "-0.2", "0.3", "-0.4"])).guess.score == "gain_normalized"
