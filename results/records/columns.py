@@ -19,7 +19,8 @@ ROLES = {
     ),
     "dataset": (
         ("dataset", "benchmark", "task"),
-        rf"(.*_)?(dataset|data_set|benchmark|task|env|environment|problem|corpus|target|scenario){_NUMBERED}",
+        rf"(.*_)?(dataset|data_set|benchmark|task|env|environment|problem|corpus|target|scenario|city|country|region|"
+        rf"site|station){_NUMBERED}",
     ),
     "search": (("search", "study"), ""),
     "paired": (("split", "block", "subject", "case", "patient"), ""),

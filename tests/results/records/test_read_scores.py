@@ -566,3 +566,9 @@ def test_a_time_that_was_planned_is_no_time_that_was_measured():
 def test_of_scores_of_several_metrics_the_comparable_one_is_most_likely():
     table = rows("model,competition,gain_raw", "A", "B", dataset=("x", "y"), values=(1,))
     assert asked(table.assign(gain_normalized=["0.1", "-0.2", "0.3", "-0.4"])).guess.score == "gain_normalized"
+
+
+def test_a_place_is_a_dataset_and_names_no_methods():
+    lines = [f"{city},{n},0.{80 + n}1,0.{70 + 2 * n}3" for city in ("rome", "oslo") for n in range(4)]
+    read = read_scores(table_of("\n".join(["city,seed,r2_linear,r2_gcn", *lines])))
+    assert (read.roles["dataset"], set(read.frame["method"])) == ("city", {"r2_linear", "r2_gcn"})
