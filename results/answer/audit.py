@@ -14,6 +14,7 @@ from results.answer.deviations import SearchDeviation
 from results.answer.pair_tests import MOST_DEGREES
 from results.answer.question import Planned, Question, question_of
 from results.answer.scaling import scaling_of
+from results.records.columns import is_known
 from results.records.frame import PLANNED, QUESTION, ExportedRun
 from results.records.read_scores import read_scores
 from results.records.scores_table import ANOTHER_SCORE, OpenQuestionsError, Reading, ReadScores, ScoresError
@@ -197,7 +198,11 @@ def said_of(read: ReadScores, reading: Reading, name: str, answers: Mapping[str,
     score = f"score {read.score}, {scaling_of(read.scale).read_as}"
     if read.exported and not reading.score:
         score = "what each experiment asks"
-    sentences = [f"{name}: {', '.join(counts)}; {score}{', lower is better' if read.lower_is_better else ''}."]
+    if read.lower_is_better:
+        score += ", lower is better"
+    elif reading.lower_is_better is None and not read.exported and not is_known(read.score):
+        score += ", higher taken as better"
+    sentences = [f"{name}: {', '.join(counts)}; {score}."]
     others = [*(one for one in read.scores if one != read.score)]
     others += [name for name, why in read.unread.items() if why == ANOTHER_SCORE]
     if others and not read.exported and not reading.score:

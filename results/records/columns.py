@@ -19,7 +19,8 @@ ROLES = {
     ),
     "dataset": (
         ("dataset", "benchmark", "task"),
-        rf"(.*_)?(dataset|data_set|benchmark|task|env|environment|problem|corpus){_NUMBERED}",
+        rf"(.*_)?(dataset|data_set|benchmark|task|env|environment|problem|corpus|target|scenario|city|country|region|"
+        rf"site|station){_NUMBERED}",
     ),
     "search": (("search", "study"), ""),
     "paired": (("split", "block", "subject", "case", "patient"), ""),
@@ -93,13 +94,14 @@ _MODIFIERS = {
     *("macro", "micro", "weighted", "mean", "avg", "average", "best", "final", "last", "balanced", "bal", "at", "rate"),
     *("std", "sd", "se", "sem", "stddev", "stdev", "deviation", "standard", "min", "max", "median", "overall", "class"),
     *("cv", "metric", "metrics", "ood", "id", "all", "n", "l", "of", "per", "log", "cross", "percent", "pct", "px"),
+    *("pred", "predicted", "prediction"),
     *("absolute", "square", "squared", "percentage", "root", "relative", "pr", "clean", "subset"),
     *PARTS_OF_DATA,
 }
 _SUMMARIES = {"average", "avg", "overall", "total", "std", "stddev", "stdev", "rank", "ranks", "wins", "win", "ties"}
 _DIFFERENCES = {"delta", "diff", "difference", "gain", "improvement", "pval", "pvalue", "stat", "gap", "lo", "hi", "ci"}
 _STATISTICS = {"mean", "median", "min", "max", "minimum", "maximum", "sum", "all", "losses", "count"}
-_MISSING = ("", "nan", "na", "n/a", "null", "none", "-")
+MISSING = ("", "nan", "na", "n/a", "null", "none", "-")
 _NO_WIDTH = re.compile(r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
 _DASHES = re.compile(r"[_\u2010-\u2015\u2212]")
 
@@ -193,6 +195,11 @@ def is_only_time(name: str) -> bool:
     return is_time(name) and (words[-1] in _TIMES or {*words} <= _TIMES | _MODIFIERS | _OF_TIMES)
 
 
+def is_known(name: str) -> bool:
+    """Tell whether a name has a word of a score, which says whether lower is better."""
+    return bool({*words_of(name)} & (_SCORES | _TIMES | _UNSURE))
+
+
 def is_summary(name: str, *, of_columns: bool = True) -> bool:
     """Tell whether a name sums others up: Average, Rank; in the head of a column or of a dataset also Mean, Min."""
     every = {*words_of(name)}
@@ -204,7 +211,8 @@ def is_summary(name: str, *, of_columns: bool = True) -> bool:
 def is_number_of_runs(name: str) -> bool:
     """Tell whether a column is named as the number of runs behind a mean, such as `n` or `accuracy count`."""
     low = re.sub(r"[ .-]", "_", name.casefold())
-    known = r"(n|num|number)(_of)?_(runs|seeds|folds|samples|trials)|runs|seeds|folds|n|#|count|.*_(n|count)"
+    runs = r"(runs|seeds|folds|replicates|repeats|reps|repetitions)"
+    known = rf"(n|num|number)(_of)?_({runs}|samples|trials)|{runs}|n|#|count|.*_(n|count)"
     return bool(re.fullmatch(known, low))
 
 
@@ -238,7 +246,7 @@ def numbers_of(given: pd.Series) -> dict[str, Any]:
     if pd.api.types.is_numeric_dtype(given) and not pd.api.types.is_bool_dtype(given):
         return {"value": given.astype(float), "text": False if given.empty else np.zeros(len(given), dtype=bool)}
     texts = texts_of(given)
-    missing = texts.str.lower().isin(_MISSING)
+    missing = texts.str.lower().isin(MISSING)
     numbers = pd.to_numeric(texts.mask(missing), errors="coerce").astype(float)
     return {"value": numbers, "text": (numbers.isna() & ~missing).to_numpy()}
 
@@ -398,4 +406,5 @@ def spread_of(by_name: dict[str, str], score: str) -> tuple[str, str]:
                 return by_name[name], kind
     names = [*by_name, ""]
     beside = names[names.index(low) + 1] if low in by_name else ""
-    return (by_name[beside], SPREADS[beside]) if beside in SPREADS else ("", "")
+    kind = re.sub(rf"^{re.escape(re.sub('[^ _/.-]+$', '', low))}(?=.)", "", beside)  # Of `retain_acc` `retain_std`.
+    return (by_name[beside], SPREADS[kind]) if kind in SPREADS else ("", "")

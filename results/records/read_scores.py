@@ -19,11 +19,13 @@ from results.records.columns import (
     DONE,
     FAILED,
     LOWER,
+    MISSING,
     NOTES,
     PARTS_OF_DATA,
     ROLES,
     ROW,
     SCALE,
+    SPREADS,
     SWEEP,
     as_written,
     column_named,
@@ -135,16 +137,18 @@ class _Reader:
         self.table, self.reading, self.columns = table, reading, tuple(table.columns)
         self.said: list[str] = []
         self.why: dict[str, str] = {}
-        self.parts: set[str] = set()
+        self.parts: dict[str, list[str]] = {}
         self.method = self.dataset = self.search = self.block = self.fold = self.metric = ""
         self.runs: tuple[str, ...] = ()
         self.score = self.melted = self.spread = self.spread_kind = self.number = ""
         self.others: tuple[str, ...] = ()
         self.folds_behind = 0
+        self.run_in_name = ""
         self.chosen = self.wide = False
 
     def read(self) -> ReadScores:
         self._without_failed()
+        self.metric = self._names_of_metrics()
         self.table = rows_where(self.table, self.reading)
         self._find_methods()
         self._find_repeats()
@@ -161,7 +165,12 @@ class _Reader:
         left_out = left_out_rows(long, self.score)
         check_texts(long, self.score)
         long, scale = self._scaled(long, lower=lower)
+        if self._what_repeats(long[long["name"] == self.score])[0] == "dataset":
+            long = self._without_dependent(long, logs=scale == "times")
         own = long[long["name"] == self.score]
+        if lacking := [name for name in long["dataset"].unique() if name not in {*own["dataset"]}]:
+            self.said.append(f"Left out: {some(lacking, 3)}, without {self.score}.")
+            long = long[~long["dataset"].isin(lacking)]
         if len(own) == 1:
             raise ScoresError(f"nothing to compare: {own['method'].iloc[0]} has the only score in {self.score!r}")
         self._name_equal_rows(own)
@@ -200,12 +209,11 @@ class _Reader:
         parts = wanted.split("+")
         if len(parts) == 1 or wanted.casefold() in self.by_name:
             return column_named(self.table, given)
-        cells = []
-        for part in map(self._named, parts):
+        self.parts[wanted], cells = [self._named(part) for part in parts], []
+        for part in self.parts[wanted]:
             bare = numbered(self.table[part])
             words = not is_number(self.table[part]) and not {*bare.str.casefold()} <= {"true", "false", ""}
             cells.append(bare if words else (part + "=" + bare).where(bare != "", ""))
-            self.parts.add(part)
         self.table = self.table.assign(
             **{wanted: pd.concat(cells, axis=1).agg(" ".join, axis=1).str.split().str.join(" ")}
         )
@@ -217,6 +225,8 @@ class _Reader:
         others = [name for name in self.table.columns if is_role(name, role) and name not in usual]
         if role == "dataset":  # Not the loss of a benchmark.
             others = [name for name in others if not is_number(self.table[name])]
+            constant = {name for name in others if texts_of(self.table[name]).nunique() == 1}
+            others.sort(key=constant.__contains__)
         return usual + others
 
     def _first(self, role: str, given: str = "") -> str:
@@ -231,8 +241,14 @@ class _Reader:
         return tuple(filter(None, (self.search, self.block, self.fold, *self.runs)))
 
     @property
+    def _parts(self) -> set[str]:
+        """The columns that are a part of a joined one."""
+        return {part for parts in self.parts.values() for part in parts}
+
+    @property
     def _claimed(self) -> set[str]:
-        return {self.method, self.dataset, *self._repeats, self.spread, self.number, *self.why, *self.parts, ""}
+        named = {self.method, self.dataset, self.metric, self.spread, self.number, ""}
+        return {*named, *self._repeats, *self.why, *self._parts}
 
     def _roles(self, column: str) -> dict[str, str]:
         runs = " and ".join(self.runs) if column not in (self.block, self.search) else ""
@@ -290,25 +306,56 @@ class _Reader:
             self._ask_about_columns()
         if self.dataset == self.method:
             self.dataset = ""
+        self._take_runs_out_of_names()
         if self.dataset:
             self._leave_summaries_out(self.dataset, of_columns=True)
         self._leave_summaries_out(self.method, of_columns=False)
 
+    def _take_runs_out_of_names(self) -> None:
+        """Split names such as `ppo_seed1` in method and run, where two methods have several; ask about `ppo-s1`."""
+        name, asked = self.method, self.reading
+        named = bool(asked.run) and self._named(asked.run) == name if asked.run != EACH_ROW else False
+        if self.wide or asked.run == EACH_ROW or ((asked.method or {*self._of_role("run")} - {name}) and not named):
+            return
+        parts = texts_of(self.table[name]).str.extract(_RUN_IN_NAME)
+        runs = parts.dropna().drop_duplicates()
+        several = runs.groupby("method")["run"].nunique()
+        if (several > 1).sum() < 2 or several.min() < 2:
+            return
+        words = {*runs["word"].str.casefold()}
+        one = parts["method"].dropna().index[0]
+        text = f"{name} holds the number of a run in names such as {self.table.loc[one, name]}"
+        if not named and not words <= {"seed", "run", "rep"}:
+            raise self._asks(
+                f"{text}, if that is what {listed(sorted(words))} counts: {option('run', name)} takes it so, "
+                f"{option('method', name)} takes each name as a method",
+                run=name,
+            )
+        said = f"the methods are {some(list(several.index), 3)}; {option('method', name)} takes each name as one"
+        self.said.append(f"{text}: {said}.")
+        bare = parts["method"].fillna(texts_of(self.table[name]))
+        self.run_in_name = "run"
+        self.table = self.table.assign(**{name: bare, "run": parts["run"].fillna("")})
+
     def _likely_method(self) -> str:
         """The column of the methods: one of their names, else the only one of words that varies, else all columns."""
         by_role, words = self._of_role("method"), self._columns_of_words()
-        if by_role and by_role[0].casefold() == "method":
+        counts = {name: texts_of(self.table[name]).nunique() for name in [*words, *by_role[:1]]}
+        if by_role and by_role[0].casefold() == "method" and counts[by_role[0]] > 1:
             return by_role[0]
-        counts = {name: texts_of(self.table[name]).nunique() for name in words}
-        varying = [name for name in words if 1 < counts[name] < len(self.table)]  # Names of runs are all different.
+        several = [name for name in words if counts[name] > 1]
+        varying = [name for name in several if counts[name] < len(self.table)]  # Names of runs are all different.
         usual = [name for name in by_role if name.casefold() in ROLES["method"][0]]
         tiers = [[name for name in tier if name in words] for tier in (usual, by_role, [ROW])]
-        found = next(filter(None, [*([n for n in tier if n in varying] for tier in tiers), *tiers]), [])
+        found = next(
+            filter(None, [[n for n in tier if n in of] for of in (varying, several, words) for tier in tiers]), []
+        )
         if not found:
             found = self._names_of_runs() or varying
             if self._are_columns(found):
                 self._melt("method")
                 return self.method
+            found = found or (several if len(several) == 1 else [])
         if not found:
             return self._ask_for_method(by_role, words)
         first, *others = found
@@ -318,7 +365,7 @@ class _Reader:
     def _columns_of_words(self) -> list[str]:
         """The columns of words that could name methods."""
         table = self.table
-        taken = {self.dataset, *self.why, *self.parts, SWEEP}
+        taken = {self.dataset, self.metric, *self.why, *self._parts, SWEEP}
         taken |= {name for role in ROLES if role != "method" for name in self._of_role(role)}
         free = [name for name in table.columns if name not in taken and not NOTES.fullmatch(name)]
         words = [name for name in free if not is_number(table[name]) and not name.endswith("±")]
@@ -329,11 +376,13 @@ class _Reader:
         columns = [] if self._planned() else self._methods_in_columns()
         if len(columns) < 2 or any(map(is_score, self._numbers_in_columns())):
             return False
-        if named and not _metric_of(columns):
+        rows = [*named, *([] if self.dataset else self._columns_of_words())]
+        if rows and not (self.dataset and _metric_of(columns)):
+            scores = bool(self._names_of_runs()) or any(spread_of(self.by_name, name)[0] for name in columns)
             raise self._asks(
-                f"the methods could be the columns {some(columns, 3)} (--method {COLUMNS}), or {named[0]} names "
-                f"them ({option('method', named[0])})",
-                method=named[0] if self._names_of_runs() else COLUMNS,
+                f"the methods could be the columns {some(columns, 3)} (--method {COLUMNS}), or {rows[0]} names "
+                f"them ({option('method', rows[0])})",
+                method=rows[0] if scores else COLUMNS,
             )
         return True
 
@@ -389,9 +438,10 @@ class _Reader:
 
     def _numbers_in_columns(self) -> list[str]:
         roles = {name for role in ROLES if role != "method" for name in self._of_role(role)}
-        spreads = {f"{name} ±" for name in self.table.columns}
-        free = [n for n in self.table.columns if n not in {*roles, *spreads, *self.why, self.method, self.dataset, ROW}]
-        return [name for name in free if name.casefold() != "metric" and is_number(self.table[name])]
+        spreads = {spread_of(self.by_name, name)[0] for name in self.table.columns}
+        taken = {*roles, *spreads, *self.why, self.method, self.dataset, self.metric, ROW}
+        free = [name for name in self.table.columns if name not in taken]
+        return [name for name in free if is_number(self.table[name])]
 
     def _methods_in_columns(self) -> list[str]:
         """The columns of numbers that are methods by their names: no scores, times, settings, counts or summaries.
@@ -423,9 +473,10 @@ class _Reader:
         """Ask about several columns of numbers without a name of a score: datasets, methods, or scores."""
         names = self._methods_in_columns()
         asked = self.reading.score or self.reading.best_of or self.reading.last or self.melted
-        if asked or len(names) < 3 or {"metric", "value"} <= self.by_name.keys() or self._of_role("run"):
+        if asked or len(names) < 3 or self.metric or self._of_role("run"):
             return
-        if any(is_score(name) for name in self._numbers_in_columns()):
+        numbers = self._numbers_in_columns()
+        if any(is_score(name) or spread_of(self.by_name, name)[1] in SPREADS.values() for name in numbers):
             return
         if self.table[self.method].nunique() < len(self.table):
             return
@@ -435,6 +486,7 @@ class _Reader:
         raise self._asks(
             f"the columns {some(names, 3)} could be datasets (--dataset columns), methods (--method columns "
             f"{option('dataset', self.method)}) or scores ({option('score', names[0])})",
+            sure=any({*words_of(row)} & _OF_RIVALS and is_summary(row) for row in rows),
             **({"method": COLUMNS, "dataset": self.method} if methods else {"dataset": COLUMNS}),
         )
 
@@ -505,7 +557,7 @@ class _Reader:
         self.search = self._search()
         self.block = self._named(asked.paired) if asked.paired else self._likely_block()
         self.fold = self._first("fold")
-        given = self._named(asked.run) if asked.run and asked.run != EACH_ROW else ""
+        given = self.run_in_name or (self._named(asked.run) if asked.run and asked.run != EACH_ROW else "")
         if self.block and is_role(self.block, "fold"):
             self.fold, self.block = self.block, ""
         if given and is_role(given, "fold"):
@@ -513,7 +565,7 @@ class _Reader:
         self.fold = "" if self.fold in (self.method, self.dataset, self.search) else self.fold
         self.dataset = "" if self.dataset == self.block else self.dataset
         self.search = "" if self.search == self.block else self.search
-        taken = {self.method, self.dataset, self.search, self.block, self.fold, *self.why, *self.parts}
+        taken = {self.method, self.dataset, self.search, self.block, self.fold, *self.why, *self._parts}
         there = [given] if given else [name for name in self._of_role("run") if name not in taken]
         there = [name for name in there if texts_of(self.table[name]).nunique() > 1 or len(there) == 1]
         if asked.run == EACH_ROW:
@@ -538,22 +590,23 @@ class _Reader:
         column = self._first("paired")
         if not column or column in (self.method, self.dataset, *self.why):
             return ""
-        cells = {text.casefold() for text in texts_of(self.table[column])}
-        if cells <= PARTS_OF_DATA | {""}:
-            if len(cells) > 1:
-                value = next((t for t in cells if t.startswith("test")), texts_of(self.table[column]).iloc[-1])
-                raise self._asks(
-                    f"{column} names parts of the data; keep one of them: {option('where', f'{column}={value}')}",
-                    where=(*self.reading.where, (column, value)),
-                )
-            return ""
-        return column
+        cells = sorted({*texts_of(self.table[column]).str.casefold()} - {""})
+        parts = {tuple(words_of(text)) for text in cells}  # Without numbers: test 1 and test 2 are of one part.
+        if not all(PARTS_OF_DATA & {*words} for words in parts):
+            return column
+        if len(parts) > 1:
+            value = next((text for text in cells if text.startswith("test")), cells[-1])
+            raise self._asks(
+                f"{column} names parts of the data; keep one of them: {option('where', f'{column}={value}')}",
+                where=(*self.reading.where, (column, value)),
+            )
+        return column if len(cells) > 1 else ""
 
     def _tell_apart(self, *names: str) -> bool:
         """Whether columns tell the rows of a method on a dataset apart."""
         keys = pd.concat(self._keys(self.method, self.dataset, self.search, self.block, *names), axis=1)
-        if "metric" in self.by_name:
-            keys = keys.assign(metric=texts_of(self.table[self.by_name["metric"]]))
+        if self.metric:
+            keys = keys.assign(metric=texts_of(self.table[self.metric]))
         whole = self.table.astype(str).duplicated() if keys.duplicated().any() else pd.Series(False, index=keys.index)
         return not keys[~whole].duplicated().any()
 
@@ -602,8 +655,7 @@ class _Reader:
     def _find_score(self) -> None:
         """Find the compared score, and further ones."""
         table, asked = self.table, plain(self.reading.score)
-        if {"metric", "value"} <= self.by_name.keys():
-            self.metric = self.by_name["metric"]
+        if self.metric:
             names = list(dict.fromkeys(texts_of(table[self.metric])))
             self.score = self._asked_score(names, asked, names)
             self.others = tuple(name for name in names if name != self.score)
@@ -645,15 +697,21 @@ class _Reader:
         if one := [name for name in PREFERRED if name in likely] or (list(likely) if len(likely) == 1 else []):
             return one[0]
         named = [name for name in likely if is_score(name)]
+        if all({*words_of(name)} & {"train", "training"} for name in named):
+            named = named if len(named) == len(likely) else []  # Not the loss of training beside what one asks about.
         tested = [name for name in named if {*words_of(name)} & {"test", "testing", "eval", "evaluation"}]
         kept = tested or [name for name in named if not {*words_of(name)} & PARTS_OF_DATA] or named
         if kept:
             whole = [n for n in kept if not {*words_of(n)} & {"loss", "precision", "recall"} or re.search(r"\d", n)]
             return (whole or kept)[0]
-        measured = (name for name in likely if not self._is_shared(name))
+        summed = [name for name in likely if spread_of(self.by_name, name)[0]]
+        if len(summed) == 1:
+            return summed[0]
+        measured = [name for name in summed or likely if not self._is_shared(name)]
+        measured.sort(key=lambda name: "normalized" not in words_of(name))  # Of several metrics comparable.
         raise self._asks(
             f"several columns could be the score; name one with --score: {some(list(likely))}",
-            score=next(measured, likely[0]),
+            score=[*measured, likely[0]][0],
         )
 
     def _is_shared(self, name: str) -> bool:
@@ -675,8 +733,15 @@ class _Reader:
         if given[1]:
             self.number = "n" if self.number == "n" else f"n = {given[1]}"
             self.table = self.table.assign(**{self.number: 2 if given[1] == "n" else int(given[1])})
+        elif not self.number and self.dataset and self.table[self._independent()[0]].nunique() >= _LEAST_DATASETS:
+            self.said.append(
+                f"{spread} is not used: nothing says of how many runs. --n with their number answers for each "
+                f"{self.dataset}."
+            )
+            self.why[spread], self.spread = "of an unknown number of runs", ""
+            return
         elif not self.number:
-            folds = f"-{given[2]}" if given[2] else ""
+            folds = f"-{given[2]}" if given[2] else "-folds" if "cv" in words_of(self.score) else ""
             raise self._asks(
                 f"{self.score} and {spread} are summaries of runs; add a column n with the number of runs of each, or "
                 "--n with the number that all have (5-folds, if it is folds)",
@@ -692,6 +757,7 @@ class _Reader:
         """Ask whether n are folds, whose deviations are none of runs, where all have five or ten."""
         counts = {*numbers_of(self.table[self.number])["value"].dropna()}
         named = self.number.casefold()
+        said = said or ("folds" if "cv" in words_of(self.score) else "")
         said = said or ("runs" if "run" in named or "seed" in named or self.number.startswith("n = ") else "")
         said = said or ("folds" if "fold" in named else "")
         if not said and len(counts) == 1 and counts <= {5.0, 10.0}:
@@ -707,10 +773,18 @@ class _Reader:
         """The rows of the compared score."""
         return self.table[texts_of(self.table[self.metric]) == self.score] if self.metric else self.table
 
+    def _names_of_metrics(self) -> str:
+        """The column that names the metric of a row, where another one has its value; empty if there is none."""
+        name = next((self.by_name[name] for name in _METRICS if name in self.by_name), "")
+        if not name or is_number(self.table[name]) or not any(value in self.by_name for value in _VALUES):
+            return ""
+        metrics = texts_of(self.table[name]).unique()
+        return name if "value" in self.by_name or 2 * sum(map(is_score, metrics)) > len(metrics) else ""
+
     @property
     def _values(self) -> str:
         """The column of the compared score's numbers."""
-        return self.by_name["value"] if self.metric else self.score
+        return next(self.by_name[name] for name in _VALUES if name in self.by_name) if self.metric else self.score
 
     # Rows that are taken
 
@@ -776,7 +850,7 @@ class _Reader:
     def _check_columns(self) -> None:
         """Ask about columns that vary within a method and are neither repeats, nor scores, nor follow from them."""
         table = self._of_score()
-        known = {*self._claimed, self.metric, self.score, self._values, LOWER, SCALE}
+        known = {*self._claimed, self.score, self._values, LOWER, SCALE}
         groups = [key.loc[table.index] for key in self._keys(self.method, self.dataset)]
         told, open_ones = self._tell_apart(self.fold, *self.runs) and bool(self._repeats), dict[str, pd.Series]()
         for name in (one for one in table.columns if one not in known):
@@ -802,7 +876,7 @@ class _Reader:
     def _ask_what_varies(self, cells: dict[str, pd.Series], groups: Sequence[pd.Series]) -> None:
         """Ask what columns are; one of words that all methods share has an answer for each of its values."""
         joined: list[str] = []
-        asked = ""
+        asked, told = "", False
         for name, own in cells.items():
             varying = own.groupby(list(groups), sort=False).transform("nunique") > 1
             first = varying[varying].index[0]
@@ -818,12 +892,21 @@ class _Reader:
                 sure = "dataset" in likely and known and not is_number(self.table[name])
                 raise self._asks(text + remedy, sure=sure, **likely)
             keys = [*groups, *(cells[one] for one in joined)]
-            told = bool(joined and self._repeats) and self._tell_apart(self.fold, *self.runs, *joined)
             if not told and own.groupby(keys, sort=False).nunique().max() > 1:
                 joined.append(name)
                 asked = asked or text + remedy
+                told = bool(self._repeats) and self._tell_apart(self.fold, *self.runs, *joined)
         others = f". So {'do' if joined[2:] else 'does'} {listed(joined[1:])}" if joined[1:] else ""
-        raise self._asks(f"{asked}{others}", method="+".join([self.reading.method or self.method, *joined]))
+        raise self._asks(
+            f"{asked}{others}",
+            sure=told and all(self._is_of_some(name, groups[0]) for name in joined),
+            method="+".join([self.reading.method or self.method, *joined]),
+        )
+
+    def _is_of_some(self, name: str, methods: pd.Series) -> bool:
+        """Whether a column says of some methods that they have no such setting: it is one of the others."""
+        none = texts_of(self.table.loc[methods.index, name]).str.casefold().isin(MISSING)
+        return none.nunique() == 2 and none.groupby(methods, sort=False).nunique().max() == 1
 
     def _explained(self, name: str, cells: pd.Series, *, told: bool) -> str:
         """Why a column that varies within methods needs no answer; empty if it does."""
@@ -840,7 +923,7 @@ class _Reader:
             return "differs from run to run" if own and told and not planned else ""
         if name == ROW or name not in self.others:  # Names of runs and of files are all different.
             return "differs from row to row" if not cells.duplicated().any() or (told and not planned) else ""
-        if is_score(name) or is_time(name):
+        if is_score(name) or (is_time(name) and not planned):
             return ANOTHER_SCORE if is_score(name) else "a time"
         whole = not cells.str.contains(".", regex=False).any()
         if whole and not told and 2 * cells.nunique() < len(cells):
@@ -873,7 +956,7 @@ class _Reader:
                 f"if they are trials, --best-of VALIDATION takes the best one of each {self.search} by that column",
                 {"best_of": chooses},
             )
-        if low in COUNTERS:
+        if low in COUNTERS and is_number(self.table[name]):
             return (
                 f"{option('last', name)} takes the last of each run, {where} one of them; {option('run', name)}, if "
                 "it numbers the runs",
@@ -885,7 +968,8 @@ class _Reader:
         )
         if words_of(name)[-1:] == ["id"] and self._is_shared(name) and not self._repeats:
             return text, {"paired": name}
-        if (self.wide or self._crosses(name, self.method)) and self.reading.dataset != COLUMNS:
+        crosses = self._is_shared(name) and not (is_setting(name) and is_number(self.table[name]))
+        if (self.wide or crosses) and self.reading.dataset != COLUMNS:
             return text, {"dataset": f"{self.reading.dataset or self.dataset}+{name}" if self.dataset else name}
         return text, {"method": name}
 
@@ -1030,12 +1114,48 @@ class _Reader:
             seen.setdefault(held, str(name))
         return kept
 
+    def _independent(self) -> list[str]:
+        """The column that tells datasets apart, and the joined ones that cross it, such as the weather of an image.
+
+        It is the one called dataset, else the one with most values.
+        """
+        parts = self.parts.get(self.dataset, [])
+        free = [one for one in parts if not any(self._follows_from(one, by) for by in parts if by != one)]
+        if len(free) < 2:
+            return [self.dataset]
+        order = {name: (not is_role(name, "dataset"), -self.table[name].nunique()) for name in free}
+        return sorted(free, key=lambda name: order[name])
+
+    def _without_dependent(self, long: pd.DataFrame, *, logs: bool) -> pd.DataFrame:
+        """Scores of which each is of another dataset: of an image in several weathers the mean, or that of logs."""
+        unit, *others = self._independent()
+        if not others:
+            return long
+        scored = long[long["value"].notna()]
+        keys = [scored["name"], scored["dataset"]]
+        complete = scored.groupby(keys)["method"].transform("nunique") == scored["method"].nunique()
+        if not complete.any():
+            raise ScoresError(
+                f"no {listed([unit, *others])} is there for all methods; --where {others[0]}=VALUE keeps one of them"
+            )
+        lacking = sorted({*scored["dataset"]} - {*scored.loc[complete, "dataset"]})
+        scored = scored[complete].assign(dataset=self._keys(unit)[0].reindex(scored.loc[complete, "at"]).to_numpy())
+        groups = scored.groupby(["name", "dataset", "method"], sort=False)
+        means = groups["value"].agg(lambda own: math.exp(np.log(own).mean()) if logs else own.mean())
+        self.said.append(
+            f"Each {unit} counts once, with the mean of its scores: another {' or '.join(others)} is no further "
+            f"dataset.{f' Left out, since not all methods have them: {some(lacking, 3)}.' if lacking else ''}"
+        )
+        self.why |= dict.fromkeys(others, f"a mean over it is of each {unit}")
+        self.dataset = unit
+        return groups.first().assign(value=means).reset_index()
+
     def _long(self, places: pd.DataFrame) -> pd.DataFrame:
         """One row per run and score: the compared one, and further ones of the suite's names."""
         table = self.table
         places = places.drop(columns="metric", errors="ignore")
         if self.metric:
-            long = places.assign(name=texts_of(table[self.metric]), given=table[self.by_name["value"]])
+            long = places.assign(name=texts_of(table[self.metric]), given=table[self._values])
         else:
             # Scores of this suite stand beside it.
             known = [one for one in self.others if is_in_percent(split(one)[1]) and split(one)[1] in _OF_SUITE]
@@ -1127,11 +1247,11 @@ class _Reader:
         low = known["value"].between(0, 1).groupby([known["dataset"], known["method"]], sort=False).all()
         if low.all():
             if lower:
-                raise self._asks(
-                    f"all of {name!r} are within 0 and 1; say what they are: --scale fractions, percent or points",
-                    scale="fractions",
+                self.said.append(
+                    f"{name} is compared as it is written; --scale fractions, or percent, if that is what its values "
+                    "within 0 and 1 are."
                 )
-            return "fractions"
+            return "points" if lower else "fractions"
         if low.any():
             (one, other) = (low[low == of].index[0] for of in (True, False))
             rows = [known[(known["dataset"] == d) & (known["method"] == m)].iloc[0] for d, m in (one, other)]
@@ -1194,10 +1314,17 @@ class _Reader:
 _ROWS_ARE_METHODS = ("method", "method_name", "loss", "loss_name", "algorithm", "classifier")
 """Names of columns beside which no other column is a method. Other names can name datasets in wide tables."""
 
+_OF_RIVALS = {"rank", "ranks", "wins", "win", "ties"}
+"""Rows with these names sum up columns that were compared."""
+
 _REPEAT_IN_NAME = re.compile(r"(seed|run|rep|fold|split|trial)[ _-]?(\d+)([ _.-].*)?")
+_RUN_IN_NAME = re.compile(r"(?i)^(?P<method>.*?)[\s_/.:(\[-]+(?P<word>seed|run|rep|trial|s)[ _-]?(?P<run>\d+)\W*$")
+_METRICS, _VALUES = ("metric", "metric_name", "measure"), ("value", "metric_value", "score", "result")
 _DATE = r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}"
 _OF_SUITE = ("precision_at_1", "r_precision", "map_at_r")
 _JUST_ABOVE = 2.0
+_LEAST_DATASETS = 6
+"""So many can show a difference between methods with one score on each."""
 _UNBOUNDED = {
     *("reward", "return", "elo", "psnr", "mcc", "kappa", "rsq", "corr", "pearson", "spearman", "hypervolume", "hv"),
     *("ari",),

@@ -53,7 +53,6 @@ REFUSED = {
     "optuna_studies.csv": (Reading(), r"number varies within contrastive .*--best-of VALIDATION"),
     "mixed_scale.csv": (Reading(), "rows 2 and 5: 'accuracy' has 0.715 of A and 73.5 of B, fractions beside percent"),
     "mixed_scale_ds.csv": (Reading(), "0.701 of A on cub and 70.1 of A on cars, fractions beside percent"),
-    "mnist_err.csv": (Reading(lower_is_better=True), "all of 'test_error' are within 0 and 1; .*--scale"),
     "unsure": (Reading(), "error_reduction may be better when lower; add --lower-is-better, or --higher-is-better"),
 }
 
@@ -368,6 +367,7 @@ def test_the_last_epoch_and_one_value_of_a_column_are_taken_where_asked():
     assert where.values["arcface"].units == pytest.approx((0.831, 0.832, 0.833))
     percent = one(kept("mnist_err.csv"), Reading(lower_is_better=True, scale="percent"))
     assert headline(percent).startswith("A beats B by 0.12 ± 0.07 points of test_error")
+    assert headline(one(kept("mnist_err.csv"))).startswith("A beats B by 0.12 ± 0.07 in test_error"), "as it is written"
     perplexity = one(kept("ppl.csv"))
     assert perplexity.question.lower_is_better, "its name says so"
     assert headline(perplexity).startswith("ours beats gpt by 1.1 ± 0.3 in perplexity")

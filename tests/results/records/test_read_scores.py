@@ -133,6 +133,7 @@ def test_a_method_is_no_time_by_a_part_of_its_name():
 
 def test_rows_that_sum_up_say_that_columns_are_methods():
     table = table_of("row name,mlp,fcn,resnet\nECG,71.2,72.3,80.1\nIMAGE,65.3,66.1,70.4\nWins,0,0,2\n")
+    table.loc[4, "row name"] = "Average"
     assert asked(table).guess == Reading(method="columns", dataset="row name")
     assert "--dataset 'row name'" in str(asked(table)), "as a shell takes it"
     assert asked(table.iloc[:2]).guess == Reading(dataset="columns")
@@ -192,7 +193,7 @@ def test_the_metric_that_all_columns_end_with_says_which_is_better():
     error = asked(twice)
     assert "percent varies within Net_MSE" in str(error), "a number that was planned is asked about"
     assert error.guess == Reading(dataset="dataset+percent")
-    assert error.read.frame["dataset"].nunique() == 14
+    assert error.read.frame["dataset"].nunique() == 7, "two scores of one dataset are no two datasets"
     without = table_of("\n".join([head.replace("_MSE", ""), *lines]))
     assert set(read_scores(without).frame["method"]) == {"Net", "ARIMA_SVR", "HAR_LR"}, "LR is no learning rate here"
 
@@ -262,7 +263,7 @@ def test_what_cannot_be_used_is_refused_in_a_line_that_says_what_to_do(text, rea
 def test_questions_end_and_what_is_known_by_then_is_said(monkeypatch):
     monkeypatch.setattr("results.records.read_scores._MOST_QUESTIONS", 1)
     error = asked(table_of("tool,acc_mean,acc_std\nA,71,1\nB,70,1\n"))
-    assert (error.guess, error.read) == (Reading(method="tool"), None)
+    assert (error.guess, error.read) == (Reading(n="N"), None)
 
 
 def test_the_column_of_datasets_can_be_that_of_the_methods():
@@ -371,3 +372,203 @@ def test_scores_beyond_percentages_are_points_or_asked_about():
 def test_an_empty_column_without_a_name_is_left_out():
     read = read_scores(table_of(RUNS).assign(**{"Unnamed: 3": ""}))
     assert "row name" not in read.unread
+
+
+def test_a_column_with_one_value_names_no_methods_beside_one_with_several():
+    text = "Model,Method,accuracy\nResNet,Fine-Tune,0.71\nViT,Fine-Tune,0.73\nMLP,Fine-Tune,0.68\n"
+    assert read_scores(table_of(text)).roles["method"] == "Model"
+    assert read_scores(table_of(text.replace("Model", "model_name"))).roles["method"] == "model_name"
+
+
+def test_parts_of_the_data_are_no_blocks_whatever_they_are_called_beside():
+    table = table_of("model,split,auroc\nA,test,70\nA,external_test,71\nB,test,72\nB,external_test,75\n")
+    error = asked(table)
+    assert "split names parts of the data; keep one of them: --where split=test" in str(error)
+    assert error.guess == Reading(where=(("split", "test"),))
+    numbered = table.assign(split=["test 1", "test 2"] * 2)
+    assert read_scores(numbered).repeats == "block", "two splits"
+
+
+def crossed(**more):
+    """One score of two methods in each image in three weathers."""
+    cells = [(m, f"i{n}", w) for m in "AB" for n in range(7) for w in ("sun", "rain", "fog")]
+    table = pd.DataFrame(cells, columns=["method", "image", "weather"], index=range(2, len(cells) + 2))
+    scores = [50 + 3 * (m == "B") + int(n[1]) * (2 + (m == "B")) + 7 * len(w) for m, n, w in cells]
+    return table.assign(accuracy=list(map(str, scores)), **more)
+
+
+def test_an_image_in_several_weathers_is_one_dataset_and_counts_with_its_mean():
+    read = read_scores(crossed())
+    assert (read.repeats, read.column, len(read.frame)) == ("dataset", "image", 14)
+    assert read.said == ("Each image counts once, with the mean of its scores: another weather is no further dataset.",)
+    means = crossed().assign(accuracy=lambda t: t["accuracy"].astype(float)).groupby(["method", "image"])["accuracy"]
+    assert np.allclose(sorted(100 * read.frame["value"]), sorted(means.mean()))
+    (found,) = audit(crossed()).answers.values()
+    assert found.pairs[0].p == pytest.approx(2 / 2**7)
+    ratios = read_scores(crossed(), Reading(scale="times")).frame
+    logs = np.log(crossed()["accuracy"].astype(float)).groupby([crossed()["method"], crossed()["image"]]).mean()
+    assert np.allclose(sorted(np.log(ratios["value"])), sorted(logs)), "ratios have geometric means"
+
+
+def test_weathers_that_not_all_methods_have_are_left_out_of_the_means():
+    read = read_scores(crossed().drop(index=2))
+    assert read.said[-1].endswith("Left out, since not all methods have them: i0 sun.")
+    assert len(read.frame) == 14
+    apart = crossed().assign(weather=lambda t: np.where(t["method"] == "A", t["weather"], t["weather"] + "y"))
+    with pytest.raises(ScoresError, match="is there for all methods; --where weather=VALUE keeps one of them"):
+        read_scores(apart, Reading(dataset="image+weather"))
+
+
+def test_a_series_of_one_dataset_alone_is_a_dataset_of_its_own():
+    table = crossed().assign(dataset=lambda t: np.where(t["image"] < "i4", "small", "large"))
+    read = read_scores(table.drop_duplicates(["method", "image"]).drop(columns="weather"))
+    assert (read.repeats, read.frame["dataset"].nunique(), read.said) == ("dataset", 7, ())
+    assert read_scores(table).frame["dataset"].nunique() == 7
+
+
+def test_metrics_below_each_other_are_scores_and_no_methods():
+    cells = [(m, s, k) for m in "AB" for s in range(3) for k in ("accuracy", "r2")]
+    table = pd.DataFrame(cells, columns=["condition", "seed", "metric"], index=range(2, 14)).astype(str)
+    table["score"] = [f"0.{50 + 7 * at % 40}" for at in range(12)]
+    read = read_scores(table)
+    assert (read.score, read.roles["method"], len(read.frame)) == ("accuracy", "condition", 12)
+    assert read_scores(table, Reading(score="r2")).score == "r2"
+    of_two = table.assign(task="x")
+    other = of_two[of_two["metric"] == "r2"].assign(task="y").set_axis(range(20, 26))
+    found = audit(pd.concat([of_two, other]))
+    assert (list(found.answers), found.table.said) == (["x"], ("Left out: y, without accuracy.",))
+    distances = table.assign(metric=["cosine", "euclidean"] * 6)
+    assert asked(distances).guess.method == "condition+metric", "a setting that is called metric"
+
+
+def test_a_budget_in_words_is_no_counter():
+    table = table_of("method,budget,accuracy\nA,low,70\nA,high,71\nB,low,72\nB,high,75\n")
+    assert read_scores(table).roles["dataset"] == "budget"
+
+
+def test_a_score_of_training_is_not_compared_unasked_beside_others():
+    table = table_of("model,seed,train_loss,quality\nA,1,0.5,71\nA,2,0.6,72\nB,1,0.7,75\nB,2,0.4,73\n")
+    assert asked(table).guess == Reading(score="train_loss", lower_is_better=None)
+    assert read_scores(table.rename(columns={"quality": "pred_accuracy"})).score == "pred_accuracy"
+
+
+def test_a_setting_that_some_methods_do_not_have_is_one_of_the_others():
+    cells = [(m, k, s) for m, kinds in (("base", ["none"]), ("ours", ["l1", "l2"])) for k in kinds for s in range(4)]
+    table = pd.DataFrame(cells, columns=["method", "penalty", "seed"], index=range(2, 14)).astype(str)
+    table["accuracy"] = [f"7{at % 5}.{at}" for at in range(12)]
+    read = read_scores(table)
+    assert list(read.frame["method"].unique()) == ["base none", "ours l1", "ours l2"]
+    sites = table.assign(penalty=["north"] * 4 + ["north"] * 4 + ["south"] * 4)
+    assert asked(sites).guess == Reading(method="method+penalty"), "a site that one method was not tried on is none"
+    unnumbered = table.drop(columns="seed")
+    assert asked(unnumbered).guess == Reading(method="method+penalty"), "nothing else tells the rows apart"
+
+
+def test_means_of_a_cross_validation_are_asked_about_as_folds():
+    table = table_of("method,cv_f1_mean,cv_f1_std\nA,0.8,0.01\nB,0.7,0.02\n")
+    assert asked(table).guess == Reading(n="N-folds")
+    assert read_scores(table, Reading(n="5")).folds == 5
+    assert read_scores(table, Reading(n="5-runs")).folds == 0
+    plain = table.rename(columns=lambda name: name.removeprefix("cv_")).assign(replicates="8")
+    assert read_scores(plain).roles["n"] == "replicates"
+
+
+def test_columns_of_one_metric_are_no_methods_unasked_where_rows_are_not_datasets():
+    head, lines = "condition,kept_acc,lost_acc", "".join(f"c{n},{70 + n}.5,{60 + 2 * n}.1\n" for n in range(7))
+    error = asked(table_of(f"{head}\n{lines}"))
+    assert error.guess == Reading(method="columns", dataset="condition")
+    assert "or condition names them (--method condition)" in str(error)
+    assert set(read_scores(table_of(f"{head}\n{lines}".replace("condition", "dataset"))).frame["method"]) == {
+        "kept_acc",
+        "lost_acc",
+    }
+    spreads = table_of("condition,kept_acc,kept_std,lost_acc,lost_std\nA,71.2,0.4,60.1,0.9\nB,70.1,0.5,61.5,0.7\n")
+    assert asked(spreads).guess == Reading(method="condition", score="kept_acc", n="N")
+
+
+def test_a_column_with_its_deviation_beside_it_is_the_score_and_a_deviation_no_method():
+    table = table_of(
+        "algorithm,mean_distance,std_distance,best_distance,worst_distance\nA,5.1,0.2,5,6\nB,5.9,0.3,5,7\n"
+    )
+    assert asked(table).guess == Reading(n="N", lower_is_better=True)
+    wide = table_of("dataset,A,A_std,B,B_std\n" + "".join(f"d{n},{70 + n},1,{60 + 2 * n},2\n" for n in range(7)))
+    assert set(read_scores(wide).frame["method"]) == {"A", "B"}
+
+
+def test_the_only_column_of_words_names_what_is_compared():
+    read = read_scores(table_of("tool,purity,NMI,ARI\nA,0.71,0.6,0.5\nB,0.68,0.7,0.4\n"))
+    assert read.roles["method"] == "tool"
+
+
+def test_wins_below_columns_say_that_columns_are_methods():
+    table = table_of("row name,mlp,fcn,resnet\nECG,71.2,72.3,80.1\nIMAGE,65.3,66.1,70.4\nAverage,68,69,75\n")
+    assert asked(table).guess == Reading(method="columns", dataset="row name")
+    wins = table.assign(**{"row name": ["ECG", "IMAGE", "Wins"]})
+    assert set(read_scores(wins).frame["method"]) == {"mlp", "fcn", "resnet"}
+
+
+def test_deviations_of_unknown_numbers_of_runs_are_not_needed_over_six_datasets():
+    lines = [f"{m},d{n},{70 + n + 2 * (m == 'A')}.5 ± 0.4" for m in "AB" for n in range(6)]
+    table = table_of("\n".join(["method,dataset,accuracy", *lines]))
+    read = read_scores(table)
+    assert (read.repeats, read.frame["dataset"].nunique()) == ("dataset", 6)
+    assert "nothing says of how many runs. --n with their number answers for each dataset" in read.said[0]
+    assert read_scores(table, Reading(n="5")).repeats == "summary"
+    assert asked(table[table["dataset"] != "d5"]).guess == Reading(n="N")
+
+
+def test_errors_within_0_and_1_are_compared_as_they_are_written():
+    read = read_scores(table_of("method,seed,test_error\nA,1,0.31\nA,2,0.32\nB,1,0.41\nB,2,0.43\n"))
+    assert (read.scale, list(read.frame["value"])) == ("points", [0.31, 0.32, 0.41, 0.43])
+    assert "--scale fractions, or percent" in read.said[0]
+
+
+def test_that_more_is_taken_as_better_is_said_where_the_name_does_not_say_it():
+    table = table_of(RUNS.replace("accuracy", "median"))
+    assert "score median, taken as percent (within 0 and 100), higher taken as better." in audit(table).read
+    assert "better" not in audit(table_of(RUNS)).read
+    assert "higher" not in audit(table, Reading(lower_is_better=False)).read
+
+
+@pytest.mark.parametrize("form", ["{}_seed{}", "{}/run_{}", "{} (seed {})", "{}-rep{}", "{} [Seed_{}]"])
+def test_numbers_of_runs_in_the_names_of_methods_are_taken_out_and_said(form):
+    cells = [f"{form.format(m, n)},{70 + n + 3 * (m == 'ppo')}.5" for m in ("ppo", "sac 2%") for n in range(4)]
+    read = read_scores(table_of("\n".join(["agent,accuracy", *cells, "random,50.1"])))
+    assert read.frame.groupby("method", sort=False).size().to_dict() == {"ppo": 4, "sac 2%": 4, "random": 1}
+    assert (read.repeats, read.column) == ("run", "run")
+    assert "the methods are ppo, sac 2%; --method agent takes each name as one" in read.said[0]
+    assert read_scores(table_of("\n".join(["agent,accuracy", *cells])), Reading(method="agent")).frame.shape[0] == 8
+    assert len({*read_scores(table_of("\n".join(["agent,accuracy", *cells])), Reading(run="row")).frame["method"]}) == 8
+
+
+def test_numbers_that_may_be_of_runs_or_of_kinds_are_asked_about():
+    cells = [f"{m}-s{n},{70 + n + 3 * (m == 'unet')}.5" for m in ("unet", "fcn") for n in (1, 2)]
+    table = table_of("\n".join(["model,iou", *cells]))
+    error = asked(table)
+    assert error.guess == Reading(run="model")
+    assert "--run model takes it so, --method model takes each name as a method" in str(error)
+    assert error.read.frame.groupby("method").size().tolist() == [2, 2]
+    assert read_scores(table, Reading(method="model")).frame["method"].nunique() == 4
+    one = table_of("model,iou\nunet_seed1,70.1\nunet_seed2,71.2\nfcn,65.5\n")
+    assert read_scores(one).frame["method"].nunique() == 3, "one method with numbers may have kinds"
+    assert read_scores(table.assign(seed=list("1212")), Reading()).frame["method"].nunique() == 4
+    versions = table_of("model,iou\nnet_v1,70.1\nnet_v2,71.2\nfcn_v1,65.5\nfcn_v2,66.5\n")
+    assert read_scores(versions).frame["method"].nunique() == 4
+
+
+def test_a_time_that_was_planned_is_no_time_that_was_measured():
+    table = rows("model,time_budget_s,seed,accuracy", "A", "B", dataset=("60", "600"), values=(1, 2, 3))
+    assert asked(table).guess == Reading(dataset="time_budget_s")
+    measured = table.assign(time_budget_s=[str(60 + n) for n in range(12)]).iloc[[0, 1, 2, 6, 7, 8]]
+    assert read_scores(measured).unread["time_budget_s"] == "a time"
+
+
+def test_of_scores_of_several_metrics_the_comparable_one_is_most_likely():
+    table = rows("model,competition,gain_raw", "A", "B", dataset=("x", "y"), values=(1,))
+    assert asked(table.assign(gain_normalized=["0.1", "-0.2", "0.3", "-0.4"])).guess.score == "gain_normalized"
+
+
+def test_a_place_is_a_dataset_and_names_no_methods():
+    lines = [f"{city},{n},0.{80 + n}1,0.{70 + 2 * n}3" for city in ("rome", "oslo") for n in range(4)]
+    read = read_scores(table_of("\n".join(["city,seed,r2_linear,r2_gcn", *lines])))
+    assert (read.roles["dataset"], set(read.frame["method"])) == ("city", {"r2_linear", "r2_gcn"})
