@@ -242,6 +242,9 @@ PARTS = [
     {"enroll": ["a"], "probe": ["b"]},
     {"train_full": ["a"], "test_mini": ["b"]},
     {"Lernmenge": ["a"], "Testmenge": ["b"]},
+    {"Tr": ["a"], "Te": ["b"]},
+    {"imagesTr": ["a"], "imagesTs": ["b"], "labelsTr": ["a"], "labelsTs": ["b"]},
+    {"set_tr": ["a"], "set_va": ["b"], "test": ["c"]},
 ]
 NO_PARTS = [
     {"cats": ["a"], "dogs": ["b"]},
@@ -254,6 +257,8 @@ NO_PARTS = [
     {"bricks": ["part_1", "part_2"], "plates": ["part_3"]},
     {"train": ["steam", "ice"], "bus": ["red", "old"]},
     {"tr": ["a"], "te": ["b"], "fr": ["c"]},
+    {"Tr": [""], "Te": [""]},
+    {"tr": ["a"], "ts": ["b"], "plain": [""]},
 ]
 
 
