@@ -17,7 +17,7 @@ class SmoothAPLoss(ByCosine):
         L = mean_q [ 1 - 1/|P(q)| * sum_{i in P(q)} R(q, i, P(q)) / R(q, i, batch) ]
 
     Classes may have any number of images. pytorch-metric-learning's class of the same name groups the wrong images
-    unless a batch has as many classes as images of each class.
+    unless a batch comes class by class, and has as many classes as images of each class.
 
     Args:
         temperature: tau > 0; default 0.01, the authors'.

@@ -2,6 +2,9 @@
 
 import os
 import sys
+from collections.abc import Iterator
+from importlib.machinery import PathFinder
+from types import ModuleType
 
 from protocols.machine.kernels import pin_kernels
 from reproduce import interrupts
@@ -23,8 +26,8 @@ def main() -> None:
 
         interrupts.imports_done()
         run_command()
-    except ImportError as error:
-        if hiding := _users_module(error):
+    except (Exception, SystemExit) as error:
+        if hiding := _hiding_file(error):
             print(f"error: {hiding} hides the package of its name; rename it, or leave PYTHONPATH out", file=sys.stderr)
         elif isinstance(error, ModuleNotFoundError):
             remedy = "activate the environment that has it: source .venv/bin/activate (`make quickstart` makes it)"
@@ -34,13 +37,33 @@ def main() -> None:
         sys.exit(2)
 
 
-def _users_module(error: ImportError) -> str:
-    """The file on PYTHONPATH that was imported in place of an installed package; empty if there is none."""
-    module = sys.modules.get((error.name or "").partition(".")[0])
-    file = getattr(module, "__file__", None) or ""
-    places = map(os.path.abspath, filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)))
+def _hiding_file(error: BaseException) -> str:
+    """The file on PYTHONPATH whose import failed, or lacks something, in place of an installed package; else empty."""
     suite = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    return file if any(file.startswith(f"{place}{os.sep}") for place in places if place != suite) else ""
+    given = map(os.path.abspath, filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)))
+    places = {place for place in given if place != suite}
+    others = [folder for folder in sys.path if os.path.abspath(folder) not in places]
+    for file in _files_of(error):
+        for place in places:
+            if file.startswith(f"{place}{os.sep}"):
+                name = os.path.relpath(file, place).partition(os.sep)[0].removesuffix(".py")
+                if PathFinder.find_spec(name, others) is not None:
+                    return file
+    return ""
+
+
+def _files_of(error: BaseException) -> Iterator[str]:
+    """Yield the file of the module that lacks something, and those that were being imported."""
+    lacking = getattr(error, "obj", None)
+    if not isinstance(lacking, ModuleType):
+        lacking = sys.modules.get(str(getattr(error, "name", "")).partition(".")[0])
+    yield getattr(lacking, "__file__", None) or ""
+    position = error.__traceback__
+    while position is not None:
+        code = position.tb_frame.f_code
+        if code.co_name == "<module>":
+            yield code.co_filename
+        position = position.tb_next
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from protocols.datasets.listing import (
     root_of,
     without_small_classes,
 )
-from protocols.datasets.looks import looks_at, near_copies
+from protocols.datasets.looks import looks_at, masks, near_copies
 from protocols.datasets.published import (
     PUBLICATIONS,
     Publication,
@@ -118,7 +118,7 @@ def check_images(
 
     Returns:
         The images that a run would use; what it would refuse, each in one line with the remedy; a phrase on equal,
-        nearly equal and constant images, None without any.
+        nearly equal and constant images and masks, None without any.
     """
     faults: list[str] = []
     try:
@@ -143,7 +143,7 @@ def check_images(
     seen = [looks[row] for row in sound[kept]]
     constant = [place for place, look in enumerate(seen) if look.is_constant]
     tested = range(left.trainval_classes, left.n_classes)
-    odd = (oddities(left, _contents(left), constant, tested), near_copies(left, seen))
+    odd = (oddities(left, _contents(left), constant, tested), near_copies(left, seen), masks(left, seen))
     return left, faults, "; ".join(filter(None, odd)) or None
 
 

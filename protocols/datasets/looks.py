@@ -1,7 +1,7 @@
-"""What one look at each image of a listing finds: files that are no images, single colours, near copies."""
+"""What one look at each image of a listing finds: files that are no images, single colours, near copies, masks."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,10 @@ _SIDE = 16
 
 _ALIKE = 0.98
 """Correlation above which two pictures are one. Of 5,902 photographs of 100 bird species, two pairs of a species are
-above it, and each is one photograph, once mirrored; of 4,840 handwritten characters none."""
+above it, and each is one photograph, once mirrored; of 4,840 handwritten characters two, which are upside down."""
+
+_COLOURS_OF_A_MASK = 8
+"""Most colours of a mask: one for each object, or for each person who drew it."""
 
 _COLOURLESS = 8
 """Largest difference between the channels of a grey picture; JPEG keeps it a little."""
@@ -37,11 +40,13 @@ class ImageLook:
     Attributes:
         fault: Why it cannot be decoded, in one line with the remedy; None for an image.
         is_constant: Whether all pixels are equal.
+        is_flat: Whether it has as few colours as a mask.
         small: The picture in small, uint8 (768,); empty where there is none to compare.
     """
 
     fault: str | None
     is_constant: bool
+    is_flat: bool
     small: NDArray[np.uint8]
 
 
@@ -54,10 +59,12 @@ def looks_at(listing: ImageListing, progress: Progress) -> list[ImageLook]:
         try:
             picture, _ = decoded(path, as_mlrc=as_mlrc, least=4 * _SIDE)
             if is_constant(picture) and is_constant(decoded(path, as_mlrc=as_mlrc)[0]):
-                return ImageLook(None, True, nothing)
+                return ImageLook(None, True, True, nothing)
         except BrokenImageError as error:
-            return ImageLook(str(error), False, nothing)
-        return ImageLook(None, False, np.asarray(picture.resize((_SIDE, _SIDE), Image.Resampling.BOX)).ravel())
+            return ImageLook(str(error), False, False, nothing)
+        is_flat = picture.getcolors(_COLOURS_OF_A_MASK) is not None
+        small = np.asarray(picture.resize((_SIDE, _SIDE), Image.Resampling.BOX)).ravel()
+        return ImageLook(None, False, is_flat, small)
 
     looks: list[ImageLook] = []
     for found in in_threads(look, listing.names):
@@ -67,18 +74,36 @@ def looks_at(listing: ImageListing, progress: Progress) -> list[ImageLook]:
 
 
 def near_copies(listing: ImageListing, looks: Sequence[ImageLook]) -> str | None:
-    """Count and name images that show what another of their class shows: its thumbnail, its grey or mirror image."""
-    of_class: dict[int, list[int]] = defaultdict(list)
-    for row, label in enumerate(listing.labels.tolist()):
-        if len(looks[row].small):
-            of_class[label].append(row)
-    pairs = [pair for rows in of_class.values() for pair in _copies_among(rows, looks)]
+    """Count and name images that show what another of their class shows: smaller, in grey, mirrored or turned."""
+    pairs = [pair for rows in _rows_of_classes(listing, looks) for pair in _copies_among(rows, looks)]
     names = [f"{listing.names[of]} ~ {listing.names[copy]}" for of, copy in pairs]
     return named("image", names, "nearly equal to another of the same class") if pairs else None
 
 
+def masks(listing: ImageListing, looks: Sequence[ImageLook]) -> str | None:
+    """Count and name images of few colours beside photographs of their class, as masks are."""
+    found = [
+        listing.names[row]
+        for rows in _rows_of_classes(listing, looks)
+        if not all(looks[row].is_flat for row in rows)
+        for row in rows
+        if looks[row].is_flat
+    ]
+    what = f"of at most {_COLOURS_OF_A_MASK} colours beside others of the same class, as masks are"
+    return named("image", found, what) if found else None
+
+
+def _rows_of_classes(listing: ImageListing, looks: Sequence[ImageLook]) -> Iterable[list[int]]:
+    """Return the images of each class that can be compared."""
+    of_class: dict[int, list[int]] = defaultdict(list)
+    for row, label in enumerate(listing.labels.tolist()):
+        if len(looks[row].small):
+            of_class[label].append(row)
+    return of_class.values()
+
+
 def _copies_among(rows: Sequence[int], looks: Sequence[ImageLook]) -> Iterator[tuple[int, int]]:
-    """Yield the first image of each kind with each later one that is nearly equal to it, also in grey or mirrored."""
+    """Yield the first image of each kind with each later one that is nearly equal to it, also in grey or turned."""
     pictures = np.stack([looks[row].small for row in rows]).reshape(-1, _SIDE, _SIDE, 3)
     is_grey = np.ptp(pictures, axis=3).max(axis=(1, 2)) <= _COLOURLESS
     shades = (pictures @ _LUMINANCE)[..., None]
@@ -92,9 +117,12 @@ def _copies_among(rows: Sequence[int], looks: Sequence[ImageLook]) -> Iterator[t
 
 
 def _are_alike(some: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]:
-    """Tell which pictures (m, side, side, channels) are nearly equal to which others or their mirror images: (m, n)."""
-    values, own, mirrored = _normalized(some), _normalized(others), _normalized(others[:, :, ::-1])
-    alike: NDArray[np.bool_] = np.maximum(values @ own.T, values @ mirrored.T) > _ALIKE
+    """Tell which pictures (m, side, side, channels) are nearly equal to which others, however turned: (m, n)."""
+    values, alike = _normalized(some), np.zeros((len(some), len(others)), dtype=np.bool_)
+    for quarters in range(4):
+        turned = np.rot90(others, quarters, axes=(1, 2))
+        for each in (turned, turned[:, :, ::-1]):
+            alike |= values @ _normalized(each).T > _ALIKE
     return alike
 
 

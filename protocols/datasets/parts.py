@@ -31,6 +31,11 @@ _KINDS = {
     kind: re.compile(f"(meta)?({words})({_OF_DATA})?")
     for kind, words in (("train", _TRAINED), ("test", _TESTED), ("any", _NEUTRAL))
 }
+_OR_IN_SHORT = {
+    kind: re.compile(f"({_KINDS[kind].pattern})|{short}")
+    for kind, short in (("train", "tra?"), ("test", "t[es]|v[al]"))
+}
+"""With `imagesTr` and `imagesTs`, of which each could be another word, such as a code of a language."""
 _BESIDE = re.compile(f"{_OF_DATA}|[a-z]")
 """Words that stand beside that of a part."""
 
@@ -39,7 +44,8 @@ def parts_among(class_names: Sequence[str]) -> dict[str, set[str]]:
     """Return folders that look like parts of one dataset, with what each holds below it; none if no folders do.
 
     They are those whose names say so (`training_set`, `val2018`, `images_background`), at any depth: all folders beside
-    one another, or some that train and some that test. So are few folders that hold classes of the same names.
+    one another, also in short (`Tr`, `Te`), or some that train and some that test. So are few folders that hold classes
+    of the same names.
     """
     shared = os.path.commonpath(class_names or [""])
     beside: dict[str, dict[str, set[str]]] = {}
@@ -67,15 +73,18 @@ def _by_name(folders: Mapping[str, set[str]], *, is_outermost: bool) -> Collecti
     for outers in named_alike.values():
         if len(outers) > 1 and {"train", "test"} <= set().union(*(kinds[outer] for outer in outers)):
             return outers
+    short = [_kinds_of(outer.rpartition("/")[2], _OR_IN_SHORT)[0] for outer, inner in folders.items() if inner != {""}]
+    if all(short) and len(short) == len(folders) > 1 and {"train", "test"} <= set().union(*short):
+        return folders
     plain = named_alike.get((), [])
     return plain if len(plain) == len(folders) > 1 and all(inner != {""} for inner in folders.values()) else ()
 
 
-def _kinds_of(name: str) -> tuple[set[str], tuple[str, ...]]:
+def _kinds_of(name: str, words: Mapping[str, re.Pattern[str]] = _KINDS) -> tuple[set[str], tuple[str, ...]]:
     """Return which kinds of parts a folder's name says, and its words that say nothing of parts or data."""
     kinds, others = set[str](), []
     for word in _words(name):
-        found = {kind for kind, known in _KINDS.items() if known.fullmatch(word)}
+        found = {kind for kind, known in words.items() if known.fullmatch(word)}
         kinds |= found
         if not found and not _BESIDE.fullmatch(word):
             others.append(word)

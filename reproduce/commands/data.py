@@ -43,7 +43,8 @@ def check(
 ) -> None:
     """Name all faults of a dataset's folder, such as missing images, small classes or other counts than published.
 
-    Every image is opened and every row of features read; images that are equal, or nearly so within a class, are named.
+    Every image is opened and every row of features read. Images that are equal, or nearly so within a class, are named,
+    and masks beside photographs.
     """
     from protocols.datasets.dataset import DataRequest
     from protocols.datasets.dataset_registry import entry_of, open_dataset

@@ -222,7 +222,7 @@ def with_sweeps(path: Path, where: str, content: Mapping[str, Any]) -> dict[str,
         raise InputError(f"{path}: {where}sweeps must be a list of sweeps, each with `of` and `grid` or `with`")
     for number, raw in enumerate(sweeps):
         sweep = validated(Sweep, raw, f"{path}: {where}sweeps.{number}")
-        if not sweep.grid and not sweep.conditions:
+        if not (values := [*sweep.grid.values(), *sweep.conditions.values()]) or not all(values):
             raise InputError(f"{path}: {where}sweeps.{number}: varies nothing; give values in `grid` or `with`")
         for variant, changes in sweep.rows():
             content["variants"] = [*(content.get("variants") or []), variant]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 from ruamel.yaml import YAML
@@ -26,6 +26,14 @@ _MOST_ERRORS = 5
 _LONGEST_VALUE = 120
 """Most characters of a wrong value in a message."""
 
+_REMEDIES = {
+    "'\\t'": "indent with blanks, not with tabs",
+    "cannot start any token": "put a value that begins so in quotes",
+    "mapping values are not allowed": "put a value with a colon in quotes",
+    "duplicate key": "keep one of them",
+}
+"""What to do, by a part of what the reader of YAML says."""
+
 
 def read_yaml(text: str) -> Any:
     """Read a YAML 1.2 text; raise ValueError with one line if it is not valid, or has a key twice in one mapping."""
@@ -34,7 +42,9 @@ def read_yaml(text: str) -> Any:
     except YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = "" if mark is None else f"line {mark.line + 1}: "
-        raise ValueError(f"{line}not valid YAML ({first_line(getattr(error, 'problem', None) or error)})") from error
+        problem = first_line(getattr(error, "problem", None) or error)
+        remedy = next((f"; {remedy}" for part, remedy in _REMEDIES.items() if part in problem), "")
+        raise ValueError(f"{line}not valid YAML ({problem}){remedy}") from error
 
 
 def yaml_of(content: dict[str, Any]) -> str:
@@ -95,29 +105,42 @@ def one_line_errors(where: str, *kinds: type[ValueError], model: type[BaseModel]
 
 def _in_one_line(error: ValidationError, model: type[BaseModel] | None) -> str:
     """Describe the errors of a validation with their keys; behind the fifth they are only counted."""
-    errors = error.errors()
+    # Of a list with a wrong entry pydantic also says that it is too short.
+    errors = [
+        one
+        for one in error.errors()
+        if one["type"] != "too_short" or len(one["input"]) < one.get("ctx", {}).get("min_length", 0)
+    ]
     more = f" (and {len(errors) - _MOST_ERRORS} more)" if len(errors) > _MOST_ERRORS else ""
     return "; ".join(_described(one, model) for one in errors[:_MOST_ERRORS]) + more
 
 
 def _described(error: Any, model: type[BaseModel] | None) -> str:
     # Files have the conditions of an experiment, or the method of a card, beside the other settings.
-    place = error["loc"][1:] if error["loc"][:1] in (("conditions",), ("method",)) else error["loc"]
+    loc = error["loc"]
+    place = loc[1:] if len(loc) > 1 and loc[0] in ("conditions", "method") else loc
+    # Of several types that a value can have, pydantic names each as if it were a key.
+    kinds = {} if model is None else model.model_json_schema().get("$defs", {})
+    place = tuple(part for part in place if part not in kinds and not str(part).startswith("literal["))
     key = ".".join(str(part) for part in place)
     if error["type"] == "extra_forbidden":
+        elsewhere = [path for path in _paths(model) if path.rpartition(".")[2] == place[-1]]
+        if len(elsewhere) == 1:
+            return f"unknown key {key!r}; did you mean {elsewhere[0]}?"
         near = get_close_matches(str(place[-1]), _keys(model) - {place[-1]}, 1, cutoff=0.7)
         if not near and key.rpartition(".")[0].endswith(("optimizer", "sampler")):
             return f"unknown key {key!r}; if its class takes it, put it under 'arguments'"
         return f"unknown key {key!r}; {f'did you mean {near[0]}?' if near else 'remove it or correct its spelling'}"
     if error["type"] == "missing":
         return f"key {key!r} is missing"
-    if not key:
+    is_mapping_wanted = error["type"] in ("model_type", "dict_type")
+    if not key and not is_mapping_wanted:
         # The error is about several keys together, so the value is the whole file.
         return str(error["msg"]).removeprefix("Value error, ")
     found = repr(error["input"])
     shown = found if len(found) <= _LONGEST_VALUE else f"{found[:_LONGEST_VALUE]}..."
     message = error["msg"].removeprefix("Value error, ")
-    if error["type"] in ("model_type", "dict_type"):
+    if is_mapping_wanted:
         named = isinstance(error["input"], str)
         is_name = named and "name" in _keys(model, error.get("ctx", {}).get("class_name", ""))
         message = f"needs keys and values, as in {{{f'name: {shown}' if is_name else 'key: value'}}}"
@@ -128,9 +151,24 @@ def _described(error: Any, model: type[BaseModel] | None) -> str:
     elif error["type"] == "too_short":
         least = counted(error["ctx"]["min_length"], "entry")
         message = f"needs at least {least}{'; variants stand beside methods' if key == 'methods' else ''}"
+    elif error["type"] == "path_type":
+        message = "needs a path"
     # A mapping says nothing that the message does not.
     found = "" if isinstance(error["input"], dict) else f", found {shown}"
-    return f"key {key!r}: {message[0].lower()}{message[1:]}{found}"
+    if error["input"] is None:
+        found = ", found nothing; fill it in, or leave the key out if it has a default"
+    return f"{f'key {key!r}: ' if key else ''}{message[0].lower()}{message[1:]}{found}"
+
+
+def _paths(model: type[BaseModel] | None, outer: str = "") -> Iterator[str]:
+    """Yield the keys that a YAML file of a pydantic model can have, with those above them, as in `training.lr`."""
+    for name, field in ({} if model is None else model.model_fields).items():
+        inlined = not outer and name in ("conditions", "method")
+        if not inlined:
+            yield f"{outer}{name}"
+        for part in (field.annotation, *get_args(field.annotation)):
+            if isinstance(part, type) and issubclass(part, BaseModel) and part is not model:
+                yield from _paths(part, outer if inlined else f"{outer}{name}.")
 
 
 def _keys(model: type[BaseModel] | None, kind: str | None = None) -> set[str]:

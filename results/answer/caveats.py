@@ -7,7 +7,7 @@ from results.answer.deviations import kept_range, search_deviation
 from results.answer.pair_tests import power_words
 from results.answer.planning import MOST_UNITS, Detectable, detectable, deviation_behind, more_for, seen_with, units_for
 from results.answer.question import Question
-from results.answer.values import Finding
+from results.answer.values import Finding, Pair
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.wording import (
     capitalized,
@@ -49,21 +49,25 @@ def of_missing(found: Answer) -> Iterator[Finding]:
 def of_budget(found: Answer) -> Iterator[Finding]:
     """Say which differences the budget can show, unless looks decide how large it is."""
     question = found.question
+    # Between two constant methods no run would change the difference.
+    pairs = [pair for pair in found.shown_pairs if not (pair.of_a.planned.constant and pair.of_b.planned.constant)]
+    if found.shown_pairs and not pairs:
+        return
     if len(question.compared) > 1 and not question.looks and question.sample.test != "ranks":
-        if (seen := found.would_have_shown(found.shown_pairs)) and question.sample.test != "assumed":
-            yield _seen_finding(found, seen)
+        if (seen := found.would_have_shown(pairs)) and question.sample.test != "assumed":
+            yield _seen_finding(found, pairs, seen)
             return
         budget = detectable(question, len(question.compared), found)
         # What is not known of single searches is a finding about the search.
         if budget.deviation is not None or question.sample.test != "assumed":
-            yield budget_finding(budget, question, found.would_have_shown(found.shown_pairs))
+            yield budget_finding(budget, question, seen)
 
 
-def _seen_finding(found: Answer, seen: tuple[float, float]) -> Finding:
+def _seen_finding(found: Answer, pairs: Sequence[Pair], seen: tuple[float, float]) -> Finding:
     """Say which differences the tested pairs could have seen, and what one unit more of each would change."""
     question, sample, power = found.question, found.sample, power_words(found.question.compare)
     scaling = found.scaling
-    tested = [pair for pair in found.shown_pairs if pair.smallest is not None]
+    tested = [pair for pair in pairs if pair.smallest is not None]
     counts = {own.n for pair in tested for own in (pair.of_a, pair.of_b) if not own.planned.constant}
     most = max(counts)
     methods = counted(len({key for pair in found.pairs if pair.smallest for key in (pair.a, pair.b)}), "method")

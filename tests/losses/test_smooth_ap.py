@@ -35,9 +35,9 @@ def test_the_loss_and_its_gradient_are_those_of_the_formula(sizes, tau):
     torch.testing.assert_close(torch.autograd.grad(loss, ours), torch.autograd.grad(expected, theirs))
 
 
-def test_pmls_class_agrees_in_version_2_only_with_as_many_classes_as_images_of_each():
-    for classes, right in ((4, True), (8, THREE)):
-        embeddings = torch.randn(4 * classes, 16, generator=torch.Generator().manual_seed(0))
-        labels = torch.arange(classes).repeat_interleave(4)
+def test_pmls_class_agrees_in_version_2_only_class_by_class_with_as_many_classes_as_images_of_each():
+    by_class, in_turn = torch.arange(4).repeat_interleave(4), torch.arange(4).repeat(4)
+    for labels, right in ((by_class, True), (in_turn, THREE), (torch.arange(8).repeat_interleave(4), THREE)):
+        embeddings = torch.randn(len(labels), 16, generator=torch.Generator().manual_seed(0))
         ours, theirs = SmoothAPLoss()(embeddings, labels), pml_losses.SmoothAPLoss()(embeddings, labels)
         assert torch.isclose(ours, theirs, atol=1e-5) == right

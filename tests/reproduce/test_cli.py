@@ -51,11 +51,20 @@ def test_packages_of_the_suites_names_beside_the_user_or_on_the_path_change_noth
         assert "Proxy-Anchor" in done.stdout
 
 
-@pytest.mark.parametrize("name", ["statistics.py", "rich/__init__.py"])
-def test_a_file_on_the_path_that_hides_a_package_is_named(tmp_path, name):
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("statistics.py", "mine = 1"),
+        ("rich/__init__.py", "mine = 1"),
+        ("random.py", "raise SystemExit('my script')"),
+        ("struct.py", "open('no such file')"),
+        ("copy.py", "import no_such_package"),
+    ],
+)
+def test_a_file_on_the_path_that_hides_a_package_is_named(tmp_path, name, content):
     file = tmp_path / name
     file.parent.mkdir(exist_ok=True)
-    file.write_text("mine = 1")
+    file.write_text(content)
     variables = environment() | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
     command = [sys.executable, "-m", "reproduce", "methods"]
     done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True)

@@ -144,11 +144,35 @@ def test_grey_and_mirrored_copies_within_a_class_are_named_and_another_colour_is
     picture.save(folder / "class_0" / "p.jpg")
     picture.convert("L").save(folder / "class_0" / "grey.jpg")
     ImageOps.mirror(picture).save(folder / "class_0" / "mirrored.jpg")
-    picture.rotate(180).save(folder / "class_0" / "turned.jpg")
     Image.merge("RGB", picture.split()[::-1]).save(folder / "class_0" / "swapped.jpg")
     said = check_images(list_class_folders(folder), None, False, unseen)[2]
     names = "class_0/grey.jpg ~ class_0/mirrored.jpg, class_0/grey.jpg ~ class_0/p.jpg"
     assert said == f"2 images nearly equal to another of the same class ({names})"
+
+
+def test_copies_turned_by_quarters_are_named_also_of_mirror_images(folder):
+    random = np.random.default_rng(1)
+    picture = Image.fromarray(random.integers(0, 256, (9, 12, 3), dtype=np.uint8)).resize((400, 300))
+    picture.save(folder / "class_0" / "p.jpg")
+    picture.rotate(90, expand=True).resize((90, 120)).save(folder / "class_0" / "p_90.jpg")
+    ImageOps.mirror(picture).rotate(270, expand=True).save(folder / "class_0" / "p_flipped_270.jpg")
+    picture.rotate(180).save(folder / "class_0" / "p_180.jpg")
+    said = check_images(list_class_folders(folder), None, False, unseen)[2]
+    names = ", ".join(f"class_0/p.jpg ~ class_0/{name}.jpg" for name in ("p_180", "p_90", "p_flipped_270"))
+    assert said == f"3 images nearly equal to another of the same class ({names})"
+
+
+def test_masks_beside_photographs_are_named_and_a_folder_of_drawings_is_not(folder):
+    random = np.random.default_rng(2)
+    (folder / "class_1" / "masks").mkdir()
+    levels = np.asarray([0, 51, 102, 153, 204, 255], dtype=np.uint8)
+    for name in ("class_0/0_mask", "class_1/masks/0"):
+        Image.fromarray(levels[random.integers(0, 6, (48, 64))]).save(folder / f"{name}.png")
+    for file in (folder / "class_2").iterdir():
+        Image.fromarray(levels[random.integers(0, 2, (48, 64))]).save(file)
+    said = check_images(list_class_folders(folder), None, False, unseen)[2]
+    names = "class_0/0_mask.png, class_1/masks/0.png"
+    assert said == f"2 images of at most 8 colours beside others of the same class, as masks are ({names})"
 
 
 def test_classes_whose_names_look_alike_are_named(folder, tmp_path):
@@ -218,6 +242,9 @@ PARTS = [
     {"enroll": ["a"], "probe": ["b"]},
     {"train_full": ["a"], "test_mini": ["b"]},
     {"Lernmenge": ["a"], "Testmenge": ["b"]},
+    {"Tr": ["a"], "Te": ["b"]},
+    {"imagesTr": ["a"], "imagesTs": ["b"], "labelsTr": ["a"], "labelsTs": ["b"]},
+    {"set_tr": ["a"], "set_va": ["b"], "test": ["c"]},
 ]
 NO_PARTS = [
     {"cats": ["a"], "dogs": ["b"]},
@@ -230,6 +257,8 @@ NO_PARTS = [
     {"bricks": ["part_1", "part_2"], "plates": ["part_3"]},
     {"train": ["steam", "ice"], "bus": ["red", "old"]},
     {"tr": ["a"], "te": ["b"], "fr": ["c"]},
+    {"Tr": [""], "Te": [""]},
+    {"tr": ["a"], "ts": ["b"], "plain": [""]},
 ]
 
 

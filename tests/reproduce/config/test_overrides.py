@@ -40,7 +40,10 @@ def test_set_replaces_any_setting_by_its_dotted_key() -> None:
         ("search.n_trials=3", "unknown key 'search.n_trials'; did you mean trials?"),
         ("search.sampler.points=3", "key 'search.sampler.points'; if its class takes it, put it under 'arguments'"),
         ("search.sampler=Grid", "key 'search.sampler': needs keys and values, as in {name: 'Grid'}, found 'Grid'"),
-        ("search.sampler=", "key 'search.sampler': needs keys and values, as in {key: value}, found None"),
+        (
+            "search.sampler=",
+            "key 'search.sampler': needs keys and values, as in {key: value}, found nothing; fill it in",
+        ),
         ("title=''", "key 'title': must not be empty"),
         ("training.max_epochs=many", "key 'training.max_epochs': input should be a valid integer"),
         ("folds=5", "key 'folds': input should be less than or equal to 4, found 5"),

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
@@ -22,6 +23,9 @@ class Outer(BaseModel):
     title: str
     inner: Inner = Inner(count=1)
     values: tuple[JsonValue, ...] = Field(default=(), min_length=1)
+    names: tuple[str, ...] = Field(default=("a",), min_length=1)
+    either: Literal["one", "two"] | Inner = "one"
+    folder: Path = Path()
 
 
 def refuses(path: Path, said: str) -> None:
@@ -37,11 +41,23 @@ def refuses(path: Path, said: str) -> None:
         ("title: a\ninner: count\n", "key 'inner': needs keys and values, as in {key: value}, found 'count'"),
         ("title: a\nvalues: 3\n", "key 'values': needs a list, as in [first, second], found 3"),
         ("title: a\nvalues: []\n", "key 'values': needs at least 1 entry, found []"),
+        ("title: a\nshare: 2\n", "unknown key 'share'; remove it or correct its spelling"),
+        ("title: a\nmethod: 2\n", "unknown key 'method'; remove it or correct its spelling"),
+        ("title: a\nnames: [3]\n", "bad.yaml: key 'names.0': input should be a valid string, found 3"),
+        (
+            "title: a\neither: three\n",
+            "key 'either': input should be 'one' or 'two', found 'three'; key 'either': needs",
+        ),
+        ("title: a\nfolder: [b]\n", "key 'folder': needs a path, found ['b']"),
+        ("title: a\ninner:\n", "key 'inner': needs keys and values, as in {key: value}, found nothing; fill it in, or"),
         ("inner: {count: 2}\n", "key 'title' is missing"),
         ("title: a\ninner: {count: 0}\n", "key 'inner.count': input should be greater than or equal to 1, found 0"),
         ("title: a\ninner: {count: many}\n", "key 'inner.count'"),
         ("speed: 1\n", "key 'title' is missing; unknown key 'speed'"),
         ("title: [a\ninner: 3\n", ": line 2: not valid YAML"),
+        ("title: a\ninner:\n\tcount: 2\n", "that cannot start any token); indent with blanks, not with tabs"),
+        ("title: @a\n", "that cannot start any token); put a value that begins so in quotes"),
+        ("title: a: b\n", "(mapping values are not allowed here); put a value with a colon in quotes"),
         ("title: a\ntitle: b\n", 'line 2: not valid YAML (found duplicate key "title" with value'),
         ("title: a\ninner: {count: 1, count: 2}\n", 'found duplicate key "count"'),
         ("title: a\ninner: {count: 2, share: .nan}\n", "key 'inner.share': must be a finite number, found nan"),
@@ -57,6 +73,11 @@ def test_a_bad_file_gives_one_line_with_file_and_key(tmp_path, content, said):
     path = tmp_path / "bad.yaml"
     path.write_text(content)
     refuses(path, said)
+
+
+def test_a_key_at_the_wrong_place_comes_with_its_own(tmp_path):
+    with one_line("unknown key 'inner.title'; did you mean title?"):
+        validated(Outer, {"title": "a", "inner": {"count": 1, "title": "b"}}, "x.yaml")
 
 
 def test_what_is_no_text_gives_one_line(tmp_path):

@@ -68,6 +68,8 @@ def test_panels_share_conditions_sweeps_and_settings_for_rows_of_one_of_them(tmp
     ("changes", "message"),
     [
         ({"sweeps": [{"of": "triplet"}]}, "sweeps.0: varies nothing; give values in `grid` or `with`"),
+        ({"sweeps": [{"of": "triplet", "grid": {"loss.margin": []}}]}, "sweeps.0: varies nothing; give values in"),
+        ({"sweeps": [None]}, "sweeps.0: needs keys and values, as in {key: value}, found nothing; fill it in"),
         ({"sweeps": [{"of": "triplet", "grid": {"loss.margin": 3}}]}, "sweeps.0: key 'grid.loss.margin'"),
         ({"sweeps": {"of": "triplet"}}, "sweeps must be a list"),
         ({"sweeps": [{"of": "triplets", "grid": {"loss.margin": [3]}}]}, "unknown method 'triplets'"),

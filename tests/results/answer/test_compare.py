@@ -9,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
+from results.answer.caveats import of_budget
 from results.answer.compare import compare as compare_all
 from results.answer.deviations import SearchDeviation
 from results.answer.pair_tests import adjusted as adjusted_of
@@ -333,3 +334,11 @@ def test_a_claim_about_settings_is_gone_when_searches_vary_by_the_break_even_dev
     assert pair.difference == pytest.approx(critical * math.sqrt(error_of(pair) ** 2 + 2 * pair.break_even**2))
     assert asked(values).pairs[0].break_even is None
     assert asked({"a": (30, 31, 29), "b": (29, 31, 30)}, unit="run").pairs[0].break_even == 0
+
+
+def test_what_could_stay_unseen_is_asked_of_pairs_that_a_run_can_change():
+    few, two = {"u": constant(3.4), "p": constant(9.4)}, {"A": (40.1, 38.2, 38.9), "B": (30.0, 31.2, 29.4)}
+    assert not list(of_budget(asked(few)))
+    plain, mixed = [[one.text for one in of_budget(asked(values))] for values in (two | {"u": few["u"]}, two | few)]
+    assert len(plain) == len(mixed) == 1
+    assert "below 0.0" not in mixed[0]
