@@ -2,8 +2,9 @@
 
 What is drawn stands on a page between the comments `KIND: NAME` and `end of KIND`. `table` is the record
 `results/measured/NAME.json.xz`, `closed forms` what losses add to those of the records `closed_forms_NAME`, `panels`
-the means and contrasts of several panels of one experiment side by side, `calibration` a table of what was
-simulated, and `what decides` what conditions change. That and the places of the panels of 2026 are figures too.
+the means and contrasts of several panels of one experiment side by side, `steps` the means of losses after a trial's
+steps and at the end of their trainings, `calibration` a table of what was simulated, and `what decides` what conditions
+change. That and the places of the panels of 2026 are figures too.
 """
 
 import re
@@ -14,7 +15,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from benchmarks.calibration_tables import calibration_table
-from benchmarks.what_decides import decides_figure, shifts, what_decides
+from benchmarks.what_decides import decides_figure, early_of, shifts, what_decides
 from reports.board.board_table import places_of
 from reports.board.boards import Board, Source, boards_of
 from reports.figures.score_figures import rank_plot
@@ -118,6 +119,19 @@ def _panels(names: str) -> str:
     return "\n".join(lines)
 
 
+def _steps(name: str) -> str:
+    """The means of losses after a trial's steps and at the end of their trainings, with their places among losses."""
+    found = answer_of(MeasuredExperiment.kept(name))
+    early = early_of(found)
+    losses = [key for key in found.order if found.question.methods[key].trained]
+    first = sorted(losses, key=lambda key: -early.values[key].mean)
+    lines = ["| Method | after 400 steps | place | to the end | place |", "|---|--:|--:|--:|--:|"]
+    for place, key in enumerate(losses, start=1):
+        before, after = (cell_text(measured_cell(one.intervals[key], PERCENT)) for one in (early, found))
+        lines.append(f"| {found.titles[key]} | {before} | {first.index(key) + 1} | {after} | {place} |")
+    return "\n".join(lines)
+
+
 def _row(found: Answer, method: str) -> str:
     """The key of a method's row in a panel; that with four images of a class has variants."""
     return method if method in found.final_ranks else f"{method}_4"
@@ -174,6 +188,7 @@ def _kept(name: str) -> Path:
 
 _MARKDOWN: dict[str, Callable[[str], str]] = {
     **{"table": _table, "closed forms": _closed_forms, "panels": _panels},
+    "steps": _steps,
     "calibration": calibration_table,
     "what decides": lambda _: to_markdown(what_decides(shifts())).strip(),
 }

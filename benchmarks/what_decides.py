@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from reports.figures.style import BLUE, GREY, INK, new_figure, styled
 from reports.tables.table import Cell, Column, Row, Table
-from results.answer.answer_question import answer_frame, answer_on
+from results.answer.answer_question import answer_frame, answer_on, early_answer
 from results.answer.answers import Answer
 from results.findings.experiment import answer_of
 from results.numbers import NumberFormat
@@ -22,6 +22,7 @@ from results.wording import joined
 
 LOSSES = ("reality_check_glyphs", "reality_check_handwriting", "reality_check_birds_subset")
 LOSSES_2026 = ("reality_check_2026_glyphs", "reality_check_2026_handwriting", "reality_check_2026_birds_subset")
+TO_THE_END = "reality_check_glyphs_tested_to_the_end"
 SIX_SEARCHES = ("search_variance_glyphs", "search_variance_handwriting", "search_variance_birds_subset")
 
 Sides = tuple[Answer, Answer]
@@ -70,6 +71,7 @@ def shifts() -> list[Shift]:
         _shift("another three searches", ((name, _halves(name)) for name in SIX_SEARCHES)),
         _shift("joined or single models", ((name, _two(name, _single)) for name in (*LOSSES, *LOSSES_2026))),
         _shift("MAP@R or P@1", ((name, _two(name, _precision)) for name in (*LOSSES, *LOSSES_2026))),
+        _shift("steps: at most 400 or to the end", [(TO_THE_END, _two(TO_THE_END, early_of))]),
         _shift(
             "network: EfficientNet-Lite0 or Lite2, frozen",
             [
@@ -190,6 +192,13 @@ def _single(found: Answer) -> Answer:
 
 def _precision(found: Answer) -> Answer:
     return answer_on(found, "precision_at_1", found.question.embeddings, found.question.alpha)
+
+
+def early_of(found: Answer) -> Answer:
+    """Answer the same about the models after a trial's steps."""
+    early = early_answer(found)
+    assert early is not None, "its trainings went on beyond those of its trials"
+    return early
 
 
 def _halves(name: str) -> Sides:

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from benchmarks.what_decides import decides_figure, shifts, what_decides
+from benchmarks.what_decides import TO_THE_END, decides_figure, shifts, what_decides
 from results.store.experiment_results import MeasuredExperiment
 
 pytestmark = pytest.mark.slow
@@ -36,6 +36,14 @@ def test_images_of_a_class_move_losses_as_the_runs_say(found):
     losses = [key for key in one.index if key != "within_class_whitening"]
     moved, turned = changes(one[losses], four[losses])
     shift = found["1 or 4 images of a class in a batch"]
+    assert (shift.pairs, shift.orders) == (len(moved), turned)
+    assert np.median(shift.changes) == pytest.approx(np.median(moved))
+
+
+def test_steps_move_losses_as_the_runs_say(found):
+    early, end = (means_of(TO_THE_END, embeddings=kind) for kind in ("early_concatenated", "concatenated"))
+    moved, turned = changes(early, end[early.index])
+    shift = found["steps: at most 400 or to the end"]
     assert (shift.pairs, shift.orders) == (len(moved), turned)
     assert np.median(shift.changes) == pytest.approx(np.median(moved))
 
