@@ -43,27 +43,32 @@ def test_the_steps_are_those_of_the_nearest_record():
 
 
 def test_a_longer_network_is_expected_to_stop_as_those_that_were_trained_to_their_end():
-    """The quickstart's tested runs are the record of whole networks that early stopping ended."""
+    """Early stopping alone ended the tested runs of fourteen losses on glyphs."""
     conditions = conditions_of("reality_check/glyphs")
     longer = conditions.training.model_copy(update={"max_epochs": 500})
     conditions = conditions.model_copy(update={"training": longer})
+    runs = MeasuredExperiment.kept("reality_check_glyphs_tested_to_the_end").runs
+    made = {key: sum(run.iterations for run in own) / len(own) / 4 for key, own in runs.items()}
     found = expected_steps(conditions, 40, "arcface", "search", "glyphs")
-    assert "quickstart" in found.record
-    assert found.ends is None
-    assert found.value == pytest.approx(sum(found.of_methods) / 2)
-    # Scaled by the first epoch at which patience ends a training, the fourth of 50 steps there and of 40 here.
-    runs = MeasuredExperiment.kept("quickstart").runs
-    made = [sum(run.iterations for run in runs[key]) / len(runs[key]) / 4 for key in ("proxy_anchor", "triplet")]
-    assert sorted(found.of_methods) == pytest.approx(sorted(steps * 40 / 50 for steps in made))
+    assert "tested_to_the_end" in found.record
+    assert (found.ends, found.value) == (None, pytest.approx(made["arcface"], abs=0.01))
+    # A loss that it does not have is expected to take the mean of the fourteen that it has.
+    other = expected_steps(conditions, 40, "pfml", "search", "glyphs")
+    assert sorted(other.of_methods) == pytest.approx(sorted(steps for steps in made.values() if steps), abs=0.01)
+    assert other.value == pytest.approx(sum(other.of_methods) / 14)
+    # Scaled by the first epoch at which patience ends a training, the fourth of 40 steps there and of 80 here.
+    twice = expected_steps(conditions, 80, "arcface", "search", "glyphs")
+    assert twice.value == pytest.approx(2 * found.value)
 
 
 def test_features_say_nothing_of_a_network_and_other_data_say_a_range():
     conditions = conditions_of("mlrc_cub200")
     found = expected_steps(conditions, 100, "proxy_anchor", "search", "cub200")
-    assert (found.record, found.data) == ("results/measured/quickstart.json.xz", "glyphs")
+    record = "results/measured/reality_check_glyphs_tested_to_the_end.json.xz"
+    assert (found.record, found.data) == (record, "glyphs")
     assert found.is_of_other_data
-    # Patience ends its trainings after epoch 10 of 100 steps at the earliest, those of the quickstart after 200 steps.
-    assert found.value == pytest.approx(1625 / 200 * 1000)
+    # Patience ends its trainings after epoch 10 of 100 steps at the earliest, those of the record after 160 steps.
+    assert found.value == pytest.approx(1366.67 / 160 * 1000)
     fewest, most = found.ends
     assert 1000 <= fewest < found.value / 4
     assert found.value * 2 < most < 100_000
