@@ -107,9 +107,10 @@ def test_probing_ends_calls_few_equal_losses_better_and_finds_a_better_one():
 
 @pytest.mark.long
 def test_a_slower_loss_is_no_worse_one_at_the_end(tmp_path):
-    found = [of_speed(tmp_path, seed, 380.0) for seed in range(20)]
-    assert sum(early == "proxy_anchor" for early, _ in found) >= 18
-    assert sum(late is not None for _, late in found) <= 4
+    # Of 60 such worlds 56 and 4.
+    found = [of_speed(tmp_path, seed, 500.0) for seed in range(20)]
+    assert sum(early == "proxy_anchor" for early, _ in found) >= 15
+    assert sum(late is not None for _, late in found) <= 5
 
 
 def _policies() -> list[str]:
