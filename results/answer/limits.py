@@ -7,6 +7,7 @@ steps or these ranges, and is no verdict about methods (`Pair.limited`). The bet
 from pydantic import JsonValue
 
 from results.records.records import RunRecord
+from results.spec.conditions import TrainingSettings
 from results.spec.ends import FEWEST_SEARCHES, open_ends, pressed_ends
 from results.spec.range import End
 from results.store.experiment_results import MeasuredExperiment
@@ -24,7 +25,11 @@ def cut_off_words(measured: MeasuredExperiment, method: str) -> str:
 
 def length_of(run: RunRecord) -> str:
     """Write the largest length of a run's trainings: `400 steps`, or `20 epochs`."""
-    training = run.specs[0].conditions.training
+    return length_in_words(run.specs[0].conditions.training)
+
+
+def length_in_words(training: TrainingSettings) -> str:
+    """Write the largest length of a training."""
     if training.iterations_per_epoch is None:
         return counted(training.max_epochs, "epoch")
     return counted(training.max_epochs * training.iterations_per_epoch, "step")

@@ -11,7 +11,7 @@ from statistics import fmean
 import numpy as np
 
 from results.answer.answers import Answer
-from results.answer.limits import cut_offs, pressed_words
+from results.answer.limits import cut_offs, length_in_words, pressed_words
 from results.answer.values import Finding
 from results.numbers import ONE_DIGIT
 from results.records.records import Event, RunRecord
@@ -44,9 +44,19 @@ def search_findings(found: Answer, measured: MeasuredExperiment) -> Iterator[Fin
     if search.racing:
         text = "The trials were raced: one that was clearly behind on the same folds got no more folds."
         yield Finding("note", text, "search", "MLRC trains every trial on all folds.")
+    yield from _shorter_trials(measured)
     yield from equal_searches(measured)
     yield from _tuning(found)
     yield from _range_ends(measured)
+
+
+def _shorter_trials(measured: MeasuredExperiment) -> Iterator[Finding]:
+    """Say that settings were chosen in trainings that were shorter than those of the tested runs."""
+    experiment = measured.plan.experiment
+    if (experiment.reproduction_epochs or 0) > experiment.conditions.training.max_epochs:
+        after = length_in_words(experiment.conditions.training)
+        text = f"The settings were found in trainings of at most {after}; the tested runs go on."
+        yield Finding("limit", text, "search", "Such settings learn fast; longer trials can find others.")
 
 
 def _tuning(found: Answer) -> Iterator[Finding]:

@@ -141,3 +141,15 @@ def test_what_tuning_bought_on_the_kept_records_is_what_the_docs_say(data):
         star, units = "*" if gain.better else "", gain.of_a.units
         below = f"{sum(one < gain.of_b.mean for one in units)} of {len(units)}"
         assert f"| {100 * gain.difference:+.1f} ± {100 * gain.half_width:.1f}{star} | {below} |" in page
+
+
+def test_settings_of_shorter_trainings_than_the_tested_ones_are_named():
+    """The quickstart's trials end at 200 steps, and its tested runs go on."""
+
+    def named(record):
+        findings = answer_of(MeasuredExperiment.kept(record)).findings
+        return [(one.level, one.text) for one in findings if "were found in" in one.text]
+
+    text = "The settings were found in trainings of at most 200 steps; the tested runs go on."
+    assert named("quickstart") == [("limit", text)]
+    assert named("reality_check_glyphs") == []
