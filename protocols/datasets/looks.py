@@ -118,11 +118,11 @@ def _copies_among(rows: Sequence[int], looks: Sequence[ImageLook]) -> Iterator[t
 
 def _are_alike(some: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]:
     """Tell which pictures (m, side, side, channels) are nearly equal to which others, however turned: (m, n)."""
-    values, alike = _normalized(some), np.zeros((len(some), len(others)), dtype=np.bool_)
+    values, alike = _normalized(others), np.zeros((len(some), len(others)), dtype=np.bool_)
     for quarters in range(4):
-        turned = np.rot90(others, quarters, axes=(1, 2))
+        turned = np.rot90(some, quarters, axes=(1, 2))
         for each in (turned, turned[:, :, ::-1]):
-            alike |= values @ _normalized(each).T > _ALIKE
+            alike |= _normalized(each) @ values.T > _ALIKE
     return alike
 
 
