@@ -26,6 +26,7 @@ from reports.tables.table import Cell, cell_text, measured_cell, with_notes
 from results.answer.answer_question import answer_on
 from results.answer.answers import Answer
 from results.answer.contrasts import ContrastAnswer, contrasts_of
+from results.answer.limits import length_in_words
 from results.atomic_files import write_atomically
 from results.findings.experiment import answer_of
 from results.numbers import PERCENT, POINTS
@@ -125,7 +126,8 @@ def _steps(name: str) -> str:
     early = early_of(found)
     losses = [key for key in found.order if found.question.methods[key].trained]
     first = sorted(losses, key=lambda key: -early.values[key].mean)
-    lines = ["| Method | after 400 steps | place | to the end | place |", "|---|--:|--:|--:|--:|"]
+    after_trials = f"after {length_in_words(found.measured.plan.experiment.conditions.training)}"
+    lines = [f"| Method | {after_trials} | place | to the end | place |", "|---|--:|--:|--:|--:|"]
     for place, key in enumerate(losses, start=1):
         before, after = (cell_text(measured_cell(one.intervals[key], PERCENT)) for one in (early, found))
         lines.append(f"| {found.titles[key]} | {before} | {first.index(key) + 1} | {after} | {place} |")

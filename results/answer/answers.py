@@ -323,7 +323,12 @@ class Answer:
                 scaling.gap_name: [self.difference_words(pair, more=True, signed=True) for pair in pairs],
                 "verdict": [self.verdict_words(one) for one in pairs],
                 "would have shown": [
-                    "" if pair.smallest is None else scaling.seen(pair.smallest, more=True) for pair in pairs
+                    ""
+                    if pair.smallest is None
+                    else "none"
+                    if scaling.is_beyond(pair.smallest)
+                    else scaling.gap(pair.smallest, more=True)
+                    for pair in pairs
                 ],
             }
         )

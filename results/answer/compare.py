@@ -16,7 +16,6 @@ import numpy as np
 from results.answer.answers import Answer
 from results.answer.deviations import FEWEST_DEGREES, SearchDeviation, nearest_search_deviation
 from results.answer.pair_tests import (
-    FEWEST_DATASETS,
     SHARE_OF_BETTER,
     MeanErrors,
     Numbers,
@@ -39,6 +38,7 @@ from results.answer.pair_tests import (
 from results.answer.question import ALPHA, Question
 from results.answer.typical import mean_errors, method_values
 from results.answer.values import MethodValues, Pair, Runs, Untested
+from results.records.scores_table import FEWEST_DATASETS
 
 
 def record_of_searches(found: Answer) -> SearchDeviation | None:

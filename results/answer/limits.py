@@ -6,7 +6,6 @@ steps or these ranges, and is no verdict about methods (`Pair.limited`). The bet
 
 from pydantic import JsonValue
 
-from results.records.records import RunRecord
 from results.spec.conditions import TrainingSettings
 from results.spec.ends import FEWEST_SEARCHES, open_ends, pressed_ends
 from results.spec.range import End
@@ -20,16 +19,13 @@ CUT_OFF_SHARE = 1 / 5
 def cut_off_words(measured: MeasuredExperiment, method: str) -> str:
     """Say after how long a method's trainings were cut off, as `after 400 steps`; nothing if most ended themselves."""
     cut, trained = _cut_off(measured, method) or (0, 0)
-    return f"after {length_of(measured.runs[method][0])}" if cut > CUT_OFF_SHARE * trained else ""
-
-
-def length_of(run: RunRecord) -> str:
-    """Write the largest length of a run's trainings: `400 steps`, or `20 epochs`."""
-    return length_in_words(run.specs[0].conditions.training)
+    if cut <= CUT_OFF_SHARE * trained:
+        return ""
+    return f"after {length_in_words(measured.runs[method][0].specs[0].conditions.training)}"
 
 
 def length_in_words(training: TrainingSettings) -> str:
-    """Write the largest length of a training."""
+    """Write the largest length of a training: `400 steps`, or `20 epochs`."""
     if training.iterations_per_epoch is None:
         return counted(training.max_epochs, "epoch")
     return counted(training.max_epochs * training.iterations_per_epoch, "step")

@@ -36,9 +36,6 @@ SHARE_OF_BETTER = 0.75
 MOST_DEGREES = 40.0
 """No test has more degrees of freedom: many methods pool many searches, but not all vary equally."""
 
-FEWEST_DATASETS = 6
-"""With fewer no difference can be shown at 5 %: of five equal signs the two-sided p value is 1 / 16."""
-
 POWER = 0.8
 """Probability with which the smallest detectable difference is called better."""
 

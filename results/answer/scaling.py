@@ -135,10 +135,6 @@ class Scaling:
         """Write a difference without its unit, with its interval if it has one: `2.0 ± 0.9`, `+2.0`."""
         return self.gap_format(more=more, signed=signed).text(value, half_width)
 
-    def seen(self, gap: float, *, more: bool = False) -> str:
-        """Write the smallest difference that would have shown without its unit, or `none` if there is none."""
-        return "none" if self.is_beyond(gap) else self.gap(gap, more=more)
-
     def gap_words(self, *values: float, more: bool = False) -> str:
         """Write a difference with its unit, `0.9 points`, or the range of several, `0.9 to 2.1 points`."""
         return f"{self.gap_format(more=more).range(values)}{self.gap_unit}"

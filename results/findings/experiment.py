@@ -284,11 +284,12 @@ def contrast_findings(found: Answer, contrasts: Sequence[ContrastAnswer]) -> Ite
             continue
         verdict = "shown" if one.shown else f"shown {one.extent}" if one.ahead else "cannot tell"
         scaling = found.scaling
+        seen = "no difference" if scaling.is_beyond(one.smallest) else scaling.gap(one.smallest)
         corrected = f", corrected for {len(contrasts)} contrasts" if len(contrasts) > 1 else ""
         text = f"Contrast, {one.asked.title}: {of_a} minus {of_b} is "
         text += scaling.gap(one.difference, one.half_width, more=True, signed=True)
         p = f"p {one.p_better:.3f}" if one.p_better >= 0.001 else "p < 0.001"
-        detail = f"{p}{corrected}{'' if one.shown or one.ahead else f'; {scaling.seen(one.smallest)} would have shown'}"
+        detail = f"{p}{corrected}{'' if one.shown or one.ahead else f'; {seen} would have shown'}"
         if one.means_disagree and one.difference_of_all is not None:
             detail = f"with failed {found.sample.words} {scaling.gap(one.difference_of_all, more=True, signed=True)}"
         yield Finding("limit", f"{text}{scaling.gap_unit}, {verdict} ({detail}).", "comparison")

@@ -61,6 +61,7 @@ from results.records.scores_table import (
     ANOTHER_SCORE,
     COLUMNS,
     EACH_ROW,
+    FEWEST_DATASETS,
     PLACES,
     AskedError,
     OpenQuestionsError,
@@ -711,7 +712,7 @@ class _Reader:
         measured.sort(key=lambda name: "normalized" not in words_of(name))  # Of several metrics comparable.
         raise self._asks(
             f"several columns could be the score; name one with --score: {some(list(likely))}",
-            score=[*measured, likely[0]][0],
+            score=(measured or likely)[0],
         )
 
     def _is_shared(self, name: str) -> bool:
@@ -733,7 +734,7 @@ class _Reader:
         if given[1]:
             self.number = "n" if self.number == "n" else f"n = {given[1]}"
             self.table = self.table.assign(**{self.number: 2 if given[1] == "n" else int(given[1])})
-        elif not self.number and self.dataset and self.table[self._independent()[0]].nunique() >= _LEAST_DATASETS:
+        elif not self.number and self.dataset and self.table[self._independent()[0]].nunique() >= FEWEST_DATASETS:
             self.said.append(
                 f"{spread} is not used: nothing says of how many runs. --n with their number answers for each "
                 f"{self.dataset}."
@@ -1323,8 +1324,6 @@ _METRICS, _VALUES = ("metric", "metric_name", "measure"), ("value", "metric_valu
 _DATE = r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}"
 _OF_SUITE = ("precision_at_1", "r_precision", "map_at_r")
 _JUST_ABOVE = 2.0
-_LEAST_DATASETS = 6
-"""So many can show a difference between methods with one score on each."""
 _UNBOUNDED = {
     *("reward", "return", "elo", "psnr", "mcc", "kappa", "rsq", "corr", "pearson", "spearman", "hypervolume", "hv"),
     *("ari",),

@@ -22,6 +22,9 @@ COLUMNS, EACH_ROW = "columns", "row"
 ANOTHER_SCORE = "another score"
 """Why a column of scores was not read."""
 
+FEWEST_DATASETS = 6
+"""With one score on each of fewer no difference can be shown at 5 %: of five equal signs the two-sided p is 1 / 16."""
+
 _EMBEDDINGS = (*EMBEDDING_KINDS, "last_epoch")
 
 
