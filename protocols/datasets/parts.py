@@ -35,7 +35,7 @@ _OR_IN_SHORT = {
     kind: re.compile(f"({_KINDS[kind].pattern})|{short}")
     for kind, short in (("train", "tra?"), ("test", "t[es]|v[al]"))
 }
-"""With `imagesTr` and `imagesTs`, of which each could be another word, such as a code of a language."""
+"""These, and `imagesTr` or `Te` in short. Alone a short one could be another word, such as the code of a language."""
 _BESIDE = re.compile(f"{_OF_DATA}|[a-z]")
 """Words that stand beside that of a part."""
 

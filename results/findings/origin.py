@@ -30,7 +30,7 @@ _ON_CPU = {
 _Runs = Sequence[tuple[MeasuredExperiment, RunRecord]]
 
 _Differing = Callable[[Callable[[Provenance], str]], list[str]]
-"""Returns the values of which tests have several, or trainings; an empty text is an unknown value."""
+"""Returns the values that differ between tests, or between trainings; an empty text is an unknown value."""
 
 
 def origin_findings(*experiments: MeasuredExperiment) -> tuple[Finding, ...]:

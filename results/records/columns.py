@@ -196,7 +196,7 @@ def is_only_time(name: str) -> bool:
 
 
 def is_known(name: str) -> bool:
-    """Tell whether a name has a word of a score, which says whether lower is better."""
+    """Tell whether a name has a known word of a score, so that its direction is known."""
     return bool({*words_of(name)} & (_SCORES | _TIMES | _UNSURE))
 
 

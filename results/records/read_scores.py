@@ -905,7 +905,7 @@ class _Reader:
         )
 
     def _is_of_some(self, name: str, methods: pd.Series) -> bool:
-        """Whether a column says of some methods that they have no such setting: it is one of the others."""
+        """Whether a column is a setting that some methods do not have."""
         none = texts_of(self.table.loc[methods.index, name]).str.casefold().isin(MISSING)
         return none.nunique() == 2 and none.groupby(methods, sort=False).nunique().max() == 1
 
@@ -1128,7 +1128,7 @@ class _Reader:
         return sorted(free, key=lambda name: order[name])
 
     def _without_dependent(self, long: pd.DataFrame, *, logs: bool) -> pd.DataFrame:
-        """Scores of which each is of another dataset: of an image in several weathers the mean, or that of logs."""
+        """Return one score for each dataset: the mean over what crosses it, such as the weathers of an image."""
         unit, *others = self._independent()
         if not others:
             return long
