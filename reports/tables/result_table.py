@@ -48,6 +48,9 @@ _TITLES = {
     "total_training_steps": "steps",
 }
 _AS_COMPUTED = NumberFormat(digits=4, significant=True)
+_RANK = Column(
+    "rank", meaning="Rank: the places that a method can have by this comparison, all of them at once at 95 %."
+)
 _MOST_SEARCHES = 100
 """Largest number of searches whose single values are listed."""
 
@@ -93,11 +96,12 @@ def table_of(found: Answer) -> Table:
     further = _further_titles(measured.records if measured else ())
     scores = _scores(found, list(further), further) if measured else _scores(found, None, {})
     counts = {key: _count(found.question, found.values[key]) for key in titles}
-    columns = [_score_cells(found, one, list(titles), runs) for one in scores]
+    columns = _columns(found, scores, list(titles), runs)
     signs = {key: found.left_out[key].sign if key in found.left_out else "" for key in titles}
     signs = {key: sign + ("*" if any(run.events for run in runs.get(key, ())) else "") for key, sign in signs.items()}
     rows = [
-        Row(title, (counts[key], *(cells[key] for cells in columns)), key, signs[key]) for key, title in titles.items()
+        Row(title, (counts[key], *(cells[key] for _, cells in columns)), key, signs[key])
+        for key, title in titles.items()
     ]
     ranks = found.final_ranks
     values = [
@@ -108,10 +112,10 @@ def table_of(found: Answer) -> Table:
     return Table(
         title=found.question.title,
         caption=_caption(found, measured, rows),
-        columns=(Column(count_title(found.question)), *(one.column for one in scores)),
+        columns=(Column(count_title(found.question)), *(column for column, _ in columns)),
         rows=tuple(rows),
         own_sheet=Sheet(tuple(name or found.scaling.spread_in_files for name in _HEADER), tuple(values)),
-        in_latex=_in_latex(found, scores, list(counts.values())),
+        in_latex=_in_latex(found, [column for column, _ in columns], list(counts.values())),
         notes=(
             *(finding.sentences for finding in notes),
             *_not_printed(found, rows),
@@ -125,10 +129,11 @@ def table_of(found: Answer) -> Table:
     )
 
 
-def _in_latex(found: Answer, scores: Sequence[_Scores], counts: Sequence[Cell]) -> tuple[str, ...]:
-    """The columns of the primary score's embeddings, and the counts where methods differ in them."""
+def _in_latex(found: Answer, columns: Sequence[Column], counts: Sequence[Cell]) -> tuple[str, ...]:
+    """The columns of the primary score's embeddings and its ranks, and the counts where methods differ in them."""
     unlike = [count_title(found.question)] if len(set(map(cell_text, counts))) > 1 else []
-    return (*unlike, *(one.column.title for one in scores if one.embeddings == found.question.embeddings))
+    groups = (found.question.embeddings.replace("_", " "), "")
+    return (*unlike, *(column.title for column in columns if column.group in groups))
 
 
 def _sizes(found: Answer, measured: MeasuredExperiment | None) -> dict[str, str]:
@@ -182,11 +187,28 @@ def _about_further(titles: Mapping[str, str]) -> Iterator[str]:
         yield f"Metrics of the user: {'; '.join(own)}."
 
 
+def _columns(
+    found: Answer, scores: Sequence[_Scores], methods: Sequence[str], runs: Mapping[str, Sequence[RunRecord]]
+) -> list[tuple[Column, Mapping[str, Cell]]]:
+    """The columns with their cells by method: scores, and the ranks behind the primary one."""
+    ranks = {key: Cell(place_words(places)) for key, places in found.final_ranks.items()}
+    columns: list[tuple[Column, Mapping[str, Cell]]] = []
+    for one in scores:
+        columns.append((one.column, _score_cells(found, one, methods, runs)))
+        if ranks and _is_primary(found, one):
+            columns.append((_RANK, {key: ranks.get(key, Cell()) for key in methods}))
+    return columns
+
+
+def _is_primary(found: Answer, scores: _Scores) -> bool:
+    return (scores.embeddings, scores.metric) == (found.question.embeddings, found.question.score)
+
+
 def _score_cells(
     found: Answer, scores: _Scores, methods: Sequence[str], runs: Mapping[str, Sequence[RunRecord]]
 ) -> dict[str, Cell]:
-    """A column: means with their intervals; in that of the primary score with the ranks, bold where a method leads."""
-    is_primary = (scores.embeddings, scores.metric) == (found.question.embeddings, found.question.score)
+    """Means with their intervals; of the primary score bold where a method leads."""
+    is_primary = _is_primary(found, scores)
     notes, leading = _notes(found) if is_primary else {}, found.leading if is_primary else frozenset()
     if scores.embeddings == "last_epoch":
         known = {key: sum(run.last_epoch is not None for run in own) for key, own in runs.items()}
@@ -202,15 +224,14 @@ def _score_cells(
 
 
 def _notes(found: Answer) -> dict[str, str]:
-    """What stands after the primary score of each method: its rank, and the range of the readings of its recipe."""
+    """What stands after the primary score of each method: its mean rank, and the range of its recipe's readings."""
     readings = readings_of(found).values() if isinstance(found, ExperimentAnswer) else ()
-    ranks, mean_ranks = found.final_ranks, found.mean_ranks if found.sample.test == "ranks" else {}
+    mean_ranks = found.mean_ranks if found.sample.test == "ranks" else {}
     notes = {}
     for key in found.titles:
-        rank = [f"rank {place_words(ranks[key])}"] if key in ranks else []
         mean = [f"mean rank {mean_ranks[key]:.1f}"] if key in mean_ranks else []
         ranges = [f"readings {found.scaling.scores(rows.values())}" for rows in readings if key in rows]
-        notes[key] = ", ".join([*rank, *mean, *ranges])
+        notes[key] = ", ".join([*mean, *ranges])
     return notes
 
 
@@ -228,7 +249,7 @@ def _values(
     for one in scores:
         if interval := one.intervals.get(key):
             size = dimensions and dimensions * (models if one.embeddings == "concatenated" else 1)
-            is_primary = (one.embeddings, one.metric) == (found.question.embeddings, found.question.score)
+            is_primary = _is_primary(found, one)
             ends = (interval.mean, interval.half_width)
             numbers = (*(map(found.scaling.in_file, ends) if is_primary else ends), interval.n, unit, runs)
             yield (key, one.embeddings, one.in_sheet, size, *numbers, *(ranks if is_primary else (None, None)))
@@ -312,7 +333,7 @@ def _reading(found: Answer, measured: MeasuredExperiment | None, *, last_epoch: 
             "the method's own if that is larger, times 1 + 1/(S − 1)² for S searches."
         )
     if found.final_ranks:
-        sentences.append("Rank: the places that a method can have by this comparison, all of them at once at 95 %.")
+        sentences.append(_RANK.meaning)
     if last_epoch:
         sentences.append("Last epoch: the same trainings at their end, without a choice of the epoch.")
     return sentences
