@@ -66,10 +66,11 @@ def comparison_lines(found: Answer) -> list[str]:
 
 
 def short_table(found: Answer) -> Table:
-    """Build the table for the end of a run: precision@1 and the primary score, in the order of the answer."""
+    """Build the table for the end of a run: precision@1, the primary score and ranks, in the order of the answer."""
     whole, question, order = table_of(found), found.question, found.order
     scores = [score_title(question.embeddings, metric) for metric in dict.fromkeys(("precision_at_1", question.score))]
-    shown = whole.with_columns([*scores, count_title(question)])
+    ranks = ["rank"] if found.final_ranks else []
+    shown = whole.with_columns([*scores, *ranks, count_title(question)])
     plain = [replace(row, cells=[replace(cell, leads=False) for cell in row.cells]) for row in shown.rows]
     plain.sort(key=lambda row: order.index(row.key) if row.key in order else len(order))
     return replace(shown, rows=tuple(plain))
