@@ -65,7 +65,9 @@ class RunProgress(Progress):
         trainings: Returns how many trainings a method has at most, as far as its trials are known, given its key.
         titles: Titles of the methods.
         folds: Number of trainings of a trial.
-        time_left: Says how long the trainings that are left take; None says that it is not known.
+        time_left: Says how long the trainings that are left take. None for trainings that are alike: those that are
+            left take as long as those that were made.
+        phase: What the trainings are for, such as `probes`; by default the stage of each.
         console: Where to show it, by default on standard output.
 
     Attributes:
@@ -79,6 +81,7 @@ class RunProgress(Progress):
         titles: Mapping[str, str],
         folds: int,
         time_left: TimeLeft | None = None,
+        phase: str = "",
         console: Console | None = None,
     ) -> None:
         console = console or output_console()
@@ -93,7 +96,7 @@ class RunProgress(Progress):
             transient=True,
             disable=not console.is_terminal,
         )
-        self._trainings, self.folds, self._time_left = trainings, folds, time_left
+        self._trainings, self.folds, self._time_left, self._phase = trainings, folds, time_left, phase
         self.totals = {key: trainings(key) for key in titles}
         self.made: Counter[str] = Counter()
         self.found: Counter[str] = Counter()
@@ -126,7 +129,7 @@ class RunProgress(Progress):
         self.update(self._all, total=to_make, completed=self.made.total(), left=self._left())
         best = max(outcome, self._best.get(method, outcome), key=lambda fold: fold.best_map_at_r or 0.0)
         self._best[method] = best
-        phase = "choosing the epoch" if job.chooses_epoch else stage
+        phase = "choosing the epoch" if job.chooses_epoch else self._phase or stage
         done = self.made[method] + self.found[method]
         # A log gets a line per trial or run, not per training.
         is_whole = job.spec.checkpoint_epoch is not None or done % self.folds == 0
@@ -156,9 +159,11 @@ class RunProgress(Progress):
             self.console.print(f"[{done}/{total}, {self._left()}] {method}: {note}", highlight=False)
 
     def _left(self) -> str:
-        seconds = None
+        seconds, elapsed, made = None, self.get_time() - self._started, self.made.total()
         if self._time_left is not None:
-            seconds = self._time_left.seconds(self.totals, self._done, self.get_time() - self._started)
+            seconds = self._time_left.seconds(self.totals, self._done, elapsed)
+        elif made >= self.folds:
+            seconds = elapsed / made * (sum(self.totals.values()) - self.found.total() - made)
         return f"time left {in_words(seconds)}"
 
 

@@ -178,7 +178,7 @@ def _probe_ends(session: Session, executor: Executor, tracked: Path | None) -> t
     made = 0
     if words := probes.words():
         say(f"Ends of ranges that most searches press are probed: {words}")
-        with RunProgress(probes.trainings, session.plan.titles, session.setup.folds) as progress:
+        with RunProgress(probes.trainings, session.plan.titles, session.setup.folds, phase="probes") as progress:
             lab = SharedLab(store, executor, (progress, Tracking(session.name, tracked)), say=say)
             if failed := lab.run(probes.searches()):
                 raise next(iter(failed.values()))

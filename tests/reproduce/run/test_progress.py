@@ -43,7 +43,7 @@ def test_the_time_left_is_the_plans_until_trainings_say_how_fast_they_are(tmp_pa
     titles, counts = {"triplet": "Triplet", "pca": "PCA"}, {"pca": 40}
     rows = {"triplet": row_work(setup, TRIPLET, 8, 50.0), "pca": row_work(setup, UNTRAINED, 40, None)}
     time_left = TimeLeft(rows, workers=1, known_after=2)
-    progress = RunProgress(lambda key: counts.get(key, left[0]), titles, setup.folds, time_left, console)
+    progress = RunProgress(lambda key: counts.get(key, left[0]), titles, setup.folds, time_left, console=console)
     said = []
     for number, spec in enumerate(specs[:6]):
         now[0] += 0 if number < 3 else 100
@@ -102,6 +102,21 @@ def row_work(setup, method, trainings, seconds):
         )
 
     return RowWork(work("search", trainings), work("reproductions", 0), work("tests", 0))
+
+
+def test_probes_are_called_so_and_take_as_long_as_those_before(tmp_path):
+    setup, now, file = small_setup(tmp_path), [0.0], io.StringIO()
+    specs = [spec for trial in range(2) for spec in setup.fold_specs(TRIPLET, f"trial {trial}", trial)]
+    console = Console(file=file, width=200, get_time=lambda: now[0])
+    progress = RunProgress(lambda _: 8, {"triplet": "Triplet"}, setup.folds, phase="probes", console=console)
+    said = []
+    for number, spec in enumerate(specs):
+        now[0] += 0 if number == 0 else 120
+        progress.job_done("triplet", TrainJob(spec), some_result(spec, 0.25), from_store=number == 0)
+        said.append(progress.tasks[0].fields["left"])
+    assert said == [f"time left {left}" for left in ("not known yet", "not known yet", "10 min", "8 min")]
+    assert "triplet: probes, 4 of 8 trainings, best fold" in file.getvalue()
+    assert "search," not in file.getvalue()
 
 
 def test_a_log_has_a_line_per_choice_of_an_epoch_and_per_whole_run(tmp_path):
