@@ -65,8 +65,11 @@ def compare(
 ) -> tuple[Pair, ...]:
     """Compare the methods of a question at its level, all of their values at once; `only` returns one pair of them."""
     compared = {key: values[key] for key in question.compared}
-    named = {name: _untested(given, question) for name, given in compared.items()}
-    ordered, tested = _ordered(compared, question.compare, question.sign), _tested(compared, question)
+    untested = {name: _untested(given, question) for name, given in compared.items()}
+    ordered = _ordered(compared, question.compare, question.sign)
+    tested = [name for name in ordered if untested[name] is None]
+    if question.compare != "all" and ordered[:1] != tested[:1]:
+        tested = []  # The one that others are compared with is not complete.
     verdicts: dict[tuple[str, str], dict[str, Any]] = {}
     if len(tested) > 1 and question.sample.test == "ranks":
         verdicts = _over_datasets(tested, compared, question)
@@ -74,16 +77,9 @@ def compare(
         verdicts = _verdicts(tested, differences_of(question, compared, tested), question, only)
     pairs = []
     for a, b in _asked(ordered, question.compare, only).values():
-        found = verdicts.get((a, b)) or {"untested": named[a] or named[b]}
+        found = verdicts.get((a, b)) or {"untested": untested[a] or untested[b]}
         pairs.append(Pair(a, b, compared[a], compared[b], sign=question.sign, **found).agreed())
     return tuple(pairs)
-
-
-def _tested(compared: Mapping[str, MethodValues], question: Question) -> list[str]:
-    """The methods that are tested, in their order; none if the one that others are compared with is not complete."""
-    ordered = _ordered(compared, question.compare, question.sign)
-    tested = [name for name in ordered if _untested(compared[name], question) is None]
-    return tested if question.compare == "all" or ordered[:1] == tested[:1] else []
 
 
 def differences_of(

@@ -4,8 +4,6 @@ A method that was held up may be better than it looks. So where it is the worse 
 steps or these ranges, and is no verdict about methods (`Pair.limited`). The better one may have been held up too.
 """
 
-from pydantic import JsonValue
-
 from results.spec.conditions import TrainingSettings
 from results.spec.ends import FEWEST_SEARCHES, open_ends, pressed_ends
 from results.spec.range import End
@@ -34,21 +32,16 @@ def length_in_words(training: TrainingSettings) -> str:
 def open_ends_of(measured: MeasuredExperiment, method: str) -> list[tuple[str, End]]:
     """Return the ends of a method's ranges that its searches press and no probe shut."""
     probed = [one for one in measured.plan.probed if one.method == method]
-    return open_ends(measured.plan.rows[method].ranges, settings_of(measured, method), probed)
+    return open_ends(measured.plan.rows[method].ranges, measured.settings_found.get(method, []), probed)
 
 
 def pressed_words(measured: MeasuredExperiment, method: str) -> str:
     """Write the ends of ranges that a method's searches press, as `loss.alpha 1 (low)`; of few searches, of any one."""
-    ranges, settings = measured.plan.rows[method].ranges, settings_of(measured, method)
+    ranges, settings = measured.plan.rows[method].ranges, measured.settings_found.get(method, [])
     ends = open_ends_of(measured, method)
     if 0 < len(settings) < FEWEST_SEARCHES:
         ends = pressed_ends(ranges, settings, fewest=1)
     return ", ".join(f"{target} {ranges[target].ends[end == 'high']:g} ({end})" for target, end in ends)
-
-
-def settings_of(measured: MeasuredExperiment, method: str) -> list[dict[str, JsonValue]]:
-    """Return the setting that each search of a method found."""
-    return [*{run.search: run.hyperparameters for run in measured.runs.get(method, ())}.values()]
 
 
 def cut_offs(measured: MeasuredExperiment) -> dict[str, tuple[int, int]]:

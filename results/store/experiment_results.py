@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import mode
 
 import pandas as pd
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from results.records.frame import scores
 from results.records.records import FoldResult, RunRecord, TestCurve
@@ -76,6 +76,11 @@ class MeasuredExperiment:
         for record in self.records:
             by_method.setdefault(record.method, []).append(record)
         return by_method
+
+    @cached_property
+    def settings_found(self) -> dict[str, list[dict[str, JsonValue]]]:
+        """The setting that each search of a method found, by method; methods without runs are left out."""
+        return {key: [*{run.search: run.hyperparameters for run in runs}.values()] for key, runs in self.runs.items()}
 
     def code_of(self, method: str) -> frozenset[str]:
         """The user's classes that a method's runs were trained with, named with the hashes of their files."""
