@@ -11,7 +11,7 @@ from statistics import fmean
 import numpy as np
 
 from results.answer.answers import Answer
-from results.answer.limits import cut_offs, length_in_words
+from results.answer.limits import length_in_words
 from results.answer.values import Finding
 from results.numbers import ONE_DIGIT
 from results.records.records import Event, RunRecord
@@ -101,7 +101,7 @@ def probe_words(one: ProbedEnd, title: str) -> str:
 
 def training_findings(measured: MeasuredExperiment) -> Iterator[Finding]:
     """Say which trainings were cut off or went wrong, and what was trained."""
-    titles, counts = measured.plan.titles, cut_offs(measured)
+    titles, counts = measured.plan.titles, measured.cut_offs
     cut, trained = (sum(numbers) for numbers in zip((0, 0), *counts.values(), strict=True))
     if cut:
         share, by_method = every(cut, "training"), ""
