@@ -1,7 +1,7 @@
 """The hyperparameter search of one method on one setup, for both protocols (specification, section 7)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from pydantic import JsonValue
@@ -19,7 +19,7 @@ from results.spec.range import identity_of_space
 from results.spec.search_settings import SearchSettings
 from results.spec.training_spec import TRAINING_VERSION, FoldSpec
 from results.store.searches import Searches
-from results.values import canonical_json, fingerprint_of
+from results.values import fingerprint_of
 from results.wording import every
 
 SEARCH_VERSION = 2
@@ -41,7 +41,6 @@ class Study:
     setup: Setup
     search: SearchSettings
     log: Searches | None = None
-    _specified: dict[str, tuple[FoldSpec, ...]] = field(init=False, default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def method(self) -> Method:
@@ -86,18 +85,12 @@ class Study:
     def trainings(
         self, hyperparameters: Mapping[str, JsonValue], purpose: Purpose, number: int
     ) -> tuple[FoldSpec, ...]:
-        """Specify the trainings of a setting, one per fold; see `Setup.fold_specs`. Each is specified once."""
-        key = canonical_json([purpose, number, dict(hyperparameters)])
-        if key not in self._specified:
-            self._specified[key] = self.setup.fold_specs(self._at(hyperparameters), purpose, number)
-        return self._specified[key]
+        """Specify the trainings of a setting, one per fold; see `Setup.fold_specs`."""
+        return self.setup.fold_specs(self._at(hyperparameters), purpose, number)
 
     def final_training(self, hyperparameters: Mapping[str, JsonValue], number: int, epoch: int) -> FoldSpec:
-        """Specify the training of a setting on all training classes; see `Setup.final_spec`. Each is specified once."""
-        key = canonical_json(["final", number, epoch, dict(hyperparameters)])
-        if key not in self._specified:
-            self._specified[key] = (self.setup.final_spec(self._at(hyperparameters), number, epoch),)
-        return self._specified[key][0]
+        """Specify the training of a setting on all training classes; see `Setup.final_spec`."""
+        return self.setup.final_spec(self._at(hyperparameters), number, epoch)
 
     def _at(self, hyperparameters: Mapping[str, JsonValue]) -> Method:
         """The method of a setting. What the experiment gives is in the study's method already."""

@@ -85,12 +85,6 @@ def some(names: Sequence[str], most: int = 8) -> str:
     return joined(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def in_letters(count: int) -> str:
-    """Write a number below ten in letters."""
-    words = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-    return words[count] if count < len(words) else str(count)
-
-
 def place_words(places: tuple[int, int]) -> str:
     """Write the places that a method can have: `2`, or `1 to 3`."""
     low, high = places

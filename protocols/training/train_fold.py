@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import cast
 
 import numpy as np
 import torch
@@ -24,7 +24,7 @@ from protocols.training.monitor import BestCheckpoint, NotFiniteError, StepMonit
 from protocols.training.optimizer import JoinedParameters, LearningRates, build_optimizer
 from protocols.training.step_network import StepNetwork
 from protocols.trunks.embedding_model import EmbeddingModel, embed_crops, in_parts, model_of
-from results.records.records import CurvePoint, FoldResult, Scores
+from results.records.records import CurvePoint, FoldResult, Scores, StoppedBy
 from results.spec.conditions import TrainingSettings
 from results.spec.training_spec import FoldSpec
 from results.values import derive_seed
@@ -41,8 +41,6 @@ def clip_gradients(optimizer: torch.optim.Optimizer, settings: TrainingSettings)
 
 ModelObserver = Callable[[EmbeddingModel, int], None]
 """Receives the model and the number of iterations done, at every validation. It returns nothing to the training."""
-
-StoppedBy = Literal["patience", "max_epochs", "nan", "untrained"]
 
 
 @dataclass(frozen=True)

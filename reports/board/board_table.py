@@ -86,22 +86,26 @@ def _leaders(board: Board, dataset: BoardDataset) -> list[str]:
 
 def headline(board: Board) -> str:
     """Name the leaders: the methods that can be the best on each dataset, and the best mean rank."""
-    best, rank = [board.methods[key] for key in board.best], min(board.mean_ranks.values())
-    every = len(board.methods)
-    of = f"of {counted(every, 'method')}"
-    lead = f"{few(best, of)} {'has' if len(best) == 1 else 'share'} the best mean rank ({rank:.1f})"
-    if len(best) == every:
-        lead = f"The {counted(every, 'method')} {verb(every, 'are')} tied: all have the mean rank {rank:.1f}"
-    parts = []
-    if len(board.datasets) > MOST_DATASETS:
-        counts = Counter(key for one in board.datasets for key in _leaders(board, one))
-        named = [f"{board.methods[key]} on {counts[key]}" for key in board.best[:1]]
-        return f"{lead}; of the {counted(len(board.datasets), 'dataset')} it can be the best {named[0]}."
-    for dataset in board.datasets:
-        leaders = [board.methods[key] for key in _leaders(board, dataset)]
-        whom = f"any of the {counted(every, 'method')}" if len(leaders) == every else few(leaders, of)
-        parts.append(f"on {dataset.title} {whom} can be the best")
-    return f"{lead}; {'; '.join(parts)}."
+    if len(board.datasets) <= MOST_DATASETS:
+        parts = [f"on {one.title} {_leaders_words(board, one)} can be the best" for one in board.datasets]
+        return f"{_best_rank(board)}; {'; '.join(parts)}."
+    first = board.best[0]
+    count = sum(first in _leaders(board, one) for one in board.datasets)
+    of = f"{count} of the {counted(len(board.datasets), 'dataset')}"
+    return f"{_best_rank(board)}; {board.methods[first]} can be the best on {of}."
+
+
+def _best_rank(board: Board) -> str:
+    best, rank, count = [board.methods[key] for key in board.best], min(board.mean_ranks.values()), len(board.methods)
+    if len(best) == count:
+        return f"The {counted(count, 'method')} {verb(count, 'are')} tied: all have the mean rank {rank:.1f}"
+    names = few(best, f"of {counted(count, 'method')}")
+    return f"{names} {'has' if len(best) == 1 else 'share'} the best mean rank ({rank:.1f})"
+
+
+def _leaders_words(board: Board, dataset: BoardDataset) -> str:
+    leaders, methods = [board.methods[key] for key in _leaders(board, dataset)], counted(len(board.methods), "method")
+    return f"any of the {methods}" if len(leaders) == len(board.methods) else few(leaders, f"of {methods}")
 
 
 def pairs_table(board: Board, compare: str = "all", *, decided: bool = False) -> Table:

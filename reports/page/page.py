@@ -20,7 +20,6 @@ from reports.tables.method_tables import costs, hyperparameters, peeking_table, 
 from reports.tables.result_table import table_of
 from reports.tables.table import Table
 from reports.tables.tests_in_words import adjustment_words, variance_words
-from results.answer.limits import cut_offs
 from results.findings.experiment import ExperimentAnswer
 from results.published.tables import published_table, published_tables
 from results.records.provenance import Provenance
@@ -100,7 +99,7 @@ def _of_experiment(material: Material, found: ExperimentAnswer | None) -> dict[s
     compared = _published(material, found) if found else []
     environments, environment_of = _environments(material)
     settings = flat(measured.plan.experiment.without_folder()) if measured else ()
-    cut_off = list(cut_offs(measured).values()) if measured else []
+    cut_off = list(measured.cut_offs.values()) if measured else []
     return {
         "measured": measured,
         "published": [

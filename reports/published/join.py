@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reports.published.eligibility import StoredExperiment, concerns, objections_to_runs
-from reports.tables.result_table import metric_title as result_title
+from reports.tables.result_table import metric_title
 from reports.tables.table import Cell, Column, Row, Sheet, Table, Value
 from results.answer.answer_question import intervals_on, runs_on
 from results.answer.intervals import Interval, PublishedVerdict, published_verdict, student_t_interval
@@ -195,7 +195,7 @@ def published_layout(table: ComparedTable) -> Table:
     published = table.published
     was_run = any(row.was_run for row in table.rows)
     reading = [_summary(table), _READING] if was_run else [_NOT_RUN]
-    columns = [Column(metric_title(column), group=_group(table, column)) for column in published.columns]
+    columns = [Column(_column_title(column), group=_group(table, column)) for column in published.columns]
     return Table(
         title=published.title,
         caption=" ".join([f"Published in: {published.paper}.", *reading]),
@@ -207,11 +207,11 @@ def published_layout(table: ComparedTable) -> Table:
     )
 
 
-def metric_title(column: PublishedColumn) -> str:
+def _column_title(column: PublishedColumn) -> str:
     """The metric as papers call it: Recall@1 of single networks, P@1 under MLRC."""
     if (column.metric, column.kind) == ("precision_at_1", "single"):
         return "R@1"
-    return result_title(column.metric)
+    return metric_title(column.metric)
 
 
 def _group(table: ComparedTable, column: PublishedColumn) -> str:

@@ -5,7 +5,8 @@ Where default settings were trained, each method's gain over its own follows.
 Two things stand apart: which method is better, and whether the difference is beyond the margin.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from reports.tables.table import Cell, Column, Row, Sheet, Table, Value
 from reports.tables.tests_in_words import adjustment_words, variance_words
@@ -39,14 +40,13 @@ def differences(found: Answer) -> Table:
     asked += ["each method with its card's own setting"] if found.gains else []
     pairs = [(pair, find_pair(found.settings, pair.a, pair.b)) for pair in (*found.shown_pairs, *found.gains)]
     columns, plain = _columns(found), _has_plain(found)
-    names = frozenset(column.name for column in columns)
     primary = ", the primary score" if found.question.experiment else ""
     return Table(
         title=title,
         caption=f"{'Interim. ' if found.interim else ''}Differences of {found.question.score_name}{primary}, "
         f"{_in_unit(found.question)}: {' and '.join(asked)}, over {found.sample.over}.",
-        columns=columns,
-        rows=tuple(Row(found.of_two(pair), _cells(found, pair, own, names)) for pair, own in pairs),
+        columns=tuple(column for column, _ in columns),
+        rows=tuple(Row(found.of_two(pair), [cell(pair) for _, cell in columns]) for pair, _ in pairs),
         own_sheet=Sheet(_header(found), tuple(_values(found, pair, own, plain=plain) for pair, own in pairs)),
         first="Methods",
         in_latex=(found.scaling.gap_name, "verdict"),
@@ -201,20 +201,61 @@ def _reading(found: Answer) -> list[str]:
     return sentences
 
 
-def _columns(found: Answer) -> tuple[Column, ...]:
-    counts = Column(found.sample.values)
-    more = [counts]
-    if found.tested or found.gains:
-        more = [Column("size", numeric=False)] if _has_size(found) else []
-        more += [
-            Column("p (adjusted)"),
-            *([Column("p (plain)", meaning=_plain_words(found))] if _has_plain(found) else []),
-            counts,
-            *([Column("would have shown", meaning=_would_have_shown(found.question))] if _has_smallest(found) else []),
-        ]
-    of_classes = [Column("± over classes", meaning=_OVER_CLASSES)] if _has_classes(found) else []
-    columns = (Column(found.scaling.gap_name), *of_classes, Column("verdict", numeric=False), *more)
-    return (*columns, Column("settings found", numeric=False)) if found.settings else columns
+def _columns(found: Answer) -> list[tuple[Column, Callable[[Pair], Cell]]]:
+    """The columns of what this answer has, each with the function that makes its cell of a pair."""
+    question, tested, plain = found.question, bool(found.tested or found.gains), _has_plain(found)
+    distance, of_plain = found.scaling.gap_format(more=True), _plain_words(found) if plain else ""
+    columns: list[tuple[bool, Column, Callable[[Pair], Cell]]] = [
+        (True, Column(found.scaling.gap_name), partial(difference_cell, found)),
+        (
+            _has_classes(found),
+            Column("± over classes", meaning=_OVER_CLASSES),
+            lambda pair: Cell(pair.over_classes, form=distance),
+        ),
+        (True, Column("verdict", numeric=False), lambda pair: Cell(_verdict(found, pair))),
+        (tested and _has_size(found), Column("size", numeric=False), lambda pair: Cell(size_words(pair, question))),
+        (tested, Column("p (adjusted)"), lambda pair: Cell(pair.p_better, form=P_VALUE)),
+        (tested and plain, Column("p (plain)", meaning=of_plain), partial(_plain_p, found)),
+        (True, Column(found.sample.values), _count),
+        (
+            tested and _has_smallest(found),
+            Column("would have shown", meaning=_would_have_shown(question)),
+            lambda pair: shown_cell(pair.smallest, question),
+        ),
+        (bool(found.settings), Column("settings found", numeric=False), partial(_settings_found, found)),
+    ]
+    return [(column, cell) for is_there, column, cell in columns if is_there]
+
+
+def difference_cell(found: Answer, pair: Pair) -> Cell:
+    """Return a cell with the difference of a pair and its interval."""
+    form = found.scaling.gap_format(more=True, signed=True)
+    written = found.difference_words(pair, more=True, signed=True) if pair.ends else ""
+    return Cell(pair.difference, pair.half_width, form=form, kind="measured", written=written)
+
+
+def _verdict(found: Answer, pair: Pair) -> str:
+    if pair.ahead:
+        verdict = f"{found.titles[pair.ahead]} ahead"
+    else:
+        verdict = f"{found.titles[pair.better]} better" if pair.better else pair.untested or pair.direction
+    failed = f"; {found.with_failed_words(pair)}" if pair.untested is None and pair.means_disagree else ""
+    return f"{verdict}{failed}"
+
+
+def _plain_p(found: Answer, pair: Pair) -> Cell:
+    plain = plain_test(found.question, pair)
+    return Cell(plain[1] if plain else None, form=P_VALUE)
+
+
+def _count(pair: Pair) -> Cell:
+    n_a, n_b = pair.of_a.n, pair.of_b.n
+    return Cell(n_a, written="" if n_a == n_b else f"{n_a}, {n_b}")
+
+
+def _settings_found(found: Answer, pair: Pair) -> Cell:
+    settings = find_pair(found.settings, pair.a, pair.b)
+    return Cell(settings_words(settings, found.titles) if settings else None)
 
 
 def _has_size(found: Answer) -> bool:
@@ -228,34 +269,6 @@ def _has_smallest(found: Answer) -> bool:
 
 def _has_classes(found: Answer) -> bool:
     return any(pair.over_classes is not None for pair in found.shown_pairs)
-
-
-def _cells(found: Answer, pair: Pair, settings: Pair | None, columns: frozenset[str]) -> list[Cell]:
-    titles = found.titles
-    units_a, units_b = pair.of_a.n, pair.of_b.n
-    verdict = f"{titles[pair.better]} better" if pair.better else pair.untested or pair.direction
-    verdict = f"{titles[pair.ahead]} ahead" if pair.ahead else verdict
-    if pair.untested is None and pair.means_disagree:
-        verdict += f"; {found.with_failed_words(pair)}"
-    count = Cell(units_a, written="" if units_a == units_b else f"{units_a}, {units_b}")
-    question = found.question
-    signed, distance = found.scaling.gap_format(more=True, signed=True), found.scaling.gap_format(more=True)
-    written = found.difference_words(pair, more=True, signed=True) if pair.ends else ""
-    cells = [Cell(pair.difference, pair.half_width, form=signed, kind="measured", written=written)]
-    cells += [Cell(pair.over_classes, form=distance)] if "± over classes" in columns else []
-    cells += [Cell(verdict)]
-    if "p (adjusted)" in columns:
-        cells += [Cell(size_words(pair, question))] if "size" in columns else []
-        plain = plain_test(question, pair)
-        cells += [Cell(pair.p_better, form=P_VALUE)]
-        cells += [Cell(plain[1] if plain else None, form=P_VALUE)] if "p (plain)" in columns else []
-        cells += [count]
-        cells += [shown_cell(pair.smallest, question)] if "would have shown" in columns else []
-    else:
-        cells.append(count)
-    if settings is not None:
-        cells.append(Cell(settings_words(settings, titles)))
-    return cells
 
 
 def _values(found: Answer, pair: Pair, settings: Pair | None, *, plain: bool) -> tuple[Value, ...]:

@@ -38,11 +38,20 @@ def escape_latex(text: str) -> str:
 
     Letters with accents stay as they are; fonts for other scripts are the business of the document.
     """
-    parts = re.split(r"`([^`]+)`", " ".join(text.split()))
-    parts = [part if index % 2 else re.sub('"([^"]*)"', r"“\1”", part) for index, part in enumerate(parts)]
-    escaped = ["".join(_SIGNS.get(sign, sign) for sign in part) for part in parts]
-    written = [part if index % 2 else _EXPONENT.sub(_power, part) for index, part in enumerate(escaped)]
-    return "".join(rf"\texttt{{{part}}}" if index % 2 else part for index, part in enumerate(written))
+    parts = re.split(r"`([^`]+)`", " ".join(text.split()))  # Every second one was in backticks.
+    return "".join(_typewriter(part) if index % 2 else _prose(part) for index, part in enumerate(parts))
+
+
+def _typewriter(text: str) -> str:
+    return rf"\texttt{{{_escaped(text)}}}"
+
+
+def _prose(text: str) -> str:
+    return _EXPONENT.sub(_power, _escaped(re.sub('"([^"]*)"', r"“\1”", text)))
+
+
+def _escaped(text: str) -> str:
+    return "".join(_SIGNS.get(sign, sign) for sign in text)
 
 
 _EXPONENT = re.compile(r"(?<![\w.])(\d[\d.]*)e(\+|-|\$-\$)(\d{2,})(?![\w.]*\d)")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from reports.tables.differences import limited_words
+from reports.tables.differences import difference_cell, limited_words
 from reports.tables.table import Cell, Column, Row, Sheet, Table, Value
 from results.answer.answers import Answer
 from results.answer.values import Pair
@@ -114,12 +114,10 @@ def _cells(check: Check) -> list[Cell]:
     decides = " ".join(filter(None, (check.note, f"({check.measure})" if check.measure else "")))
     if there is None:
         return [Cell(), Cell(), Cell(_HOLDS[check.holds]), Cell(decides)]
-    form = check.answer.scaling.gap_format(more=True, signed=True)
-    written = check.answer.difference_words(there, more=True, signed=True) if there.ends else ""
     as_asked = check.condition == AS_ASKED
     ahead = f"{check.answer.titles[there.ahead]} ahead" if there.ahead else ""
     return [
-        Cell(there.difference, there.half_width, form=form, kind="measured", written=written),
+        difference_cell(check.answer, there),
         Cell(ahead or check.answer.verdict_words(there)),
         Cell("" if as_asked else _HOLDS[check.holds]),
         Cell(decides),

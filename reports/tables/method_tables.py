@@ -1,7 +1,7 @@
 """Tables with rows for each method: what its search found, what it cost, and what peeking would gain."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
@@ -9,13 +9,13 @@ from reports.tables.table import Cell, Column, Row, Sheet, Table, Value, measure
 from results.answer.intervals import student_t_interval
 from results.findings.experiment import ExperimentAnswer
 from results.findings.origin import origin_findings
-from results.findings.peeking import peeking
-from results.findings.rows import of_costs, of_peeking
+from results.findings.peeking import Peeking, peeking
 from results.findings.search import validation_scores
 from results.numbers import PERCENT, NumberFormat
 from results.records.records import RunRecord
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.store.experiment_results import MeasuredExperiment
+from results.wording import joined
 
 PublishedSettings = Mapping[str, Mapping[str, object]]
 """The hyperparameters that methods' sources report as best on the dataset, by method and target."""
@@ -68,6 +68,11 @@ def hyperparameters(found: ExperimentAnswer, published: PublishedSettings | None
         own_sheet=Sheet((*header, "validation MAP@R", "validation MAP@R ±", "n"), tuple(lines)),
         notes=tuple(finding.sentences for finding in found.findings if finding.where == "search"),
     )
+    return _without_empty_columns(table, meanings)
+
+
+def _without_empty_columns(table: Table, meanings: Mapping[str, str]) -> Table:
+    """The table with the columns that something is in, and with what these mean as its caption."""
     known = [name for name in meanings if any(cell.value not in (None, "") for cell in table.column(name))]
     return replace(table.with_columns(known), caption=" ".join(filter(None, map(meanings.get, known))))
 
@@ -127,10 +132,12 @@ def costs(found: ExperimentAnswer) -> Table:
         caption="",
         columns=tuple(Column(name, numeric=name != "device") for name in meanings),
         rows=tuple(rows),
-        notes=tuple(finding.sentences for finding in (*origin_findings(measured), *of_costs(without))),
+        notes=(
+            *(finding.sentences for finding in origin_findings(measured)),
+            *([f"Steps were not recorded: {joined(without)}."] if without else []),
+        ),
     )
-    known = [name for name in meanings if any(cell.value is not None for cell in table.column(name))]
-    return replace(table.with_columns(known), caption=" ".join(filter(None, map(meanings.get, known))))
+    return _without_empty_columns(table, meanings)
 
 
 def _cost_cell(values: Sequence[float], form: NumberFormat) -> Cell:
@@ -178,5 +185,13 @@ def peeking_table(found: ExperimentAnswer) -> Table:
         "the best test score during the same training, which an honest protocol must not report.",
         columns=tuple(Column(name) for name in ("n", "honest", "peeked", "gain")),
         rows=tuple(rows),
-        notes=tuple(one.sentences for one in (*origin_findings(measured), *of_peeking(titles, gains.values()))),
+        notes=(*(finding.sentences for finding in origin_findings(measured)), *_not_shown(titles, gains)),
     )
+
+
+def _not_shown(titles: Mapping[str, str], gains: Mapping[str, Peeking]) -> Iterator[str]:
+    """Name the methods that gain nothing by peeking since there was nothing to choose, or that have no test curves."""
+    if hidden := [title for key, title in titles.items() if key in gains and gains[key].nothing_to_choose]:
+        yield f"Not shown: {joined(hidden)}. All trainings were cut off, so there was nothing to choose."
+    if without := [title for key, title in titles.items() if key not in gains]:
+        yield f"No test curves (`test_curves: true` records them): {joined(without)}."

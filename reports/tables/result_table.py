@@ -21,12 +21,12 @@ from results.answer.intervals import Interval
 from results.answer.question import Question
 from results.answer.values import MethodValues
 from results.findings.experiment import ExperimentAnswer, readings_of
-from results.findings.rows import of_events, of_left_out
 from results.numbers import PERCENT, NumberFormat
 from results.records.frame import EMBEDDING_KINDS, EmbeddingKind
 from results.records.records import RunRecord
 from results.spec.component import SourceName
 from results.spec.mlrc_constants import HEADLINE_METRICS, is_in_percent
+from results.spec.plan import LeftOut
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import counted, counted_span, joined, place_words
 
@@ -107,8 +107,6 @@ def table_of(found: Answer) -> Table:
     values = [
         row for key in titles for row in _values(found, key, runs.get(key, ()), scores, ranks.get(key, (None, None)))
     ]
-    left_out, events = of_left_out(found.left_out, titles), of_events(titles, runs)
-    notes = (*left_out, *(one for one in found.findings if one.level != "note"), *events)
     return Table(
         title=found.question.title,
         caption=_caption(found, measured, rows),
@@ -117,7 +115,9 @@ def table_of(found: Answer) -> Table:
         own_sheet=Sheet(tuple(name or found.scaling.spread_in_files for name in _HEADER), tuple(values)),
         in_latex=_in_latex(found, [column for column, _ in columns], list(counts.values())),
         notes=(
-            *(finding.sentences for finding in notes),
+            *_left_out(found, titles),
+            *(finding.sentences for finding in found.findings if finding.level != "note"),
+            *_star(titles, runs),
             *_not_printed(found, rows),
             *_single_searches(found),
         ),
@@ -127,6 +127,22 @@ def table_of(found: Answer) -> Table:
             *(finding.sentences for finding in found.findings if finding.level == "note"),
         ),
     )
+
+
+def _left_out(found: Answer, titles: Mapping[str, str]) -> Iterator[str]:
+    """Say why rows are not tested against the others, one sentence for each reason."""
+    rows: dict[LeftOut, list[str]] = {}
+    for key, title in titles.items():
+        if key in found.left_out:
+            rows.setdefault(found.left_out[key], []).append(title)
+    for reason, of_reason in rows.items():
+        yield f"{reason.sign} {joined(of_reason)}: {reason.note}"
+
+
+def _star(titles: Mapping[str, str], runs: Mapping[str, Sequence[RunRecord]]) -> Iterator[str]:
+    """Say what the star at a row means, if any has one."""
+    if any(run.events for key in titles for run in runs.get(key, ())):
+        yield "* A training diverged, skipped steps, made equal embeddings or did not beat the untrained network."
 
 
 def _in_latex(found: Answer, columns: Sequence[Column], counts: Sequence[Cell]) -> tuple[str, ...]:

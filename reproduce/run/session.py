@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import repeat
 from pathlib import Path
@@ -58,7 +58,6 @@ class Session:
     setup: Setup
     setups: Mapping[str, Setup]
     paths: StoragePaths
-    _studies: dict[Searches | None, dict[str, Study]] = field(init=False, default_factory=dict, compare=False)
 
     @cached_property
     def store(self) -> Store:
@@ -73,29 +72,25 @@ class Session:
     @cached_property
     def fingerprint(self) -> str:
         """The fingerprint under which the store keeps the experiment."""
-        return self.plan.experiment.fingerprint(self.name, self.setup.dataset.fingerprint)
+        return self.experiment.fingerprint(self.name, self.setup.dataset.fingerprint)
 
     @cached_property
     def protocol(self) -> ProtocolEntry:
         """The protocol of the experiment's runs."""
-        return PROTOCOLS[self.plan.experiment.protocol]
+        return PROTOCOLS[self.experiment.protocol]
 
     def looks(self) -> Iterator["Session"]:
         """Yield the session at each planned look if it runs until decided, else the session itself."""
-        if not self.plan.experiment.search.until_decided:
+        if not self.experiment.search.until_decided:
             yield self
             return
         for searches in LOOKS:
             yield replace(self, plan=self.plan.with_searches(searches))
 
     def studies(self, log: Searches | None = None) -> dict[str, Study]:
-        """Return one study per row, by key, made once. The log has the trials; None if there are none yet."""
-        if log not in self._studies:
-            search, setups = self.plan.experiment.search, self.setups
-            self._studies[log] = {
-                key: Study(row, setups.get(key, self.setup), search, log) for key, row in self.plan.rows.items()
-            }
-        return self._studies[log]
+        """Return one study per row, by key. The log has the trials; None if there are none yet."""
+        setups, search = self.setups, self.experiment.search
+        return {key: Study(row, setups.get(key, self.setup), search, log) for key, row in self.plan.rows.items()}
 
 
 def _with_defaults(rows: Mapping[str, PlannedRow], conditions: Mapping[str, Conditions]) -> dict[str, PlannedRow]:

@@ -303,6 +303,11 @@ class Answer:
         found = "; ".join(first_of(lines, 3)) if lines else "nothing to compare"
         return f"<{f'{self.question.title}, ' if self.question.title else ''}{self.question.score_name}: {found}>"
 
+    def _would_have_shown_words(self, smallest: float | None) -> str:
+        if smallest is None:
+            return ""
+        return "none" if self.scaling.is_beyond(smallest) else self.scaling.gap(smallest, more=True)
+
     def _repr_html_(self) -> str:
         """Return methods, pairs and findings as HTML, with numbers in percent or points."""
         scaling, methods, pairs, ranks = self.scaling, self.methods, self.shown_pairs, self.final_ranks
@@ -322,14 +327,7 @@ class Answer:
                 "": [self.of_two(pair) for pair in pairs],
                 scaling.gap_name: [self.difference_words(pair, more=True, signed=True) for pair in pairs],
                 "verdict": [self.verdict_words(one) for one in pairs],
-                "would have shown": [
-                    ""
-                    if pair.smallest is None
-                    else "none"
-                    if scaling.is_beyond(pair.smallest)
-                    else scaling.gap(pair.smallest, more=True)
-                    for pair in pairs
-                ],
+                "would have shown": [self._would_have_shown_words(pair.smallest) for pair in pairs],
             }
         )
         tables = [one.to_html(index=False, border=0, max_rows=_MOST_ROWS) for one in (shown, compared) if len(one)]

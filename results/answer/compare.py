@@ -7,7 +7,7 @@ nothing was searched, the runs are the data, and the verdicts are about the give
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -37,7 +37,7 @@ from results.answer.pair_tests import (
 )
 from results.answer.question import ALPHA, Question
 from results.answer.typical import mean_errors, method_values
-from results.answer.values import MethodValues, Pair, Runs, Untested
+from results.answer.values import Direction, MethodValues, Pair, Runs, Untested
 from results.records.scores_table import FEWEST_DATASETS
 
 
@@ -65,8 +65,11 @@ def compare(
 ) -> tuple[Pair, ...]:
     """Compare the methods of a question at its level, all of their values at once; `only` returns one pair of them."""
     compared = {key: values[key] for key in question.compared}
-    named = {name: _untested(given, question) for name, given in compared.items()}
-    ordered, tested = _ordered(compared, question.compare, question.sign), _tested(compared, question)
+    untested = {name: _untested(given, question) for name, given in compared.items()}
+    ordered = _ordered(compared, question.compare, question.sign)
+    tested = [name for name in ordered if untested[name] is None]
+    if question.compare != "all" and ordered[:1] != tested[:1]:
+        tested = []  # The one that others are compared with is not complete.
     verdicts: dict[tuple[str, str], dict[str, Any]] = {}
     if len(tested) > 1 and question.sample.test == "ranks":
         verdicts = _over_datasets(tested, compared, question)
@@ -74,16 +77,9 @@ def compare(
         verdicts = _verdicts(tested, differences_of(question, compared, tested), question, only)
     pairs = []
     for a, b in _asked(ordered, question.compare, only).values():
-        found = verdicts.get((a, b)) or {"untested": named[a] or named[b]}
+        found = verdicts.get((a, b)) or {"untested": untested[a] or untested[b]}
         pairs.append(Pair(a, b, compared[a], compared[b], sign=question.sign, **found).agreed())
     return tuple(pairs)
-
-
-def _tested(compared: Mapping[str, MethodValues], question: Question) -> list[str]:
-    """The methods that are tested, in their order; none if the one that others are compared with is not complete."""
-    ordered = _ordered(compared, question.compare, question.sign)
-    tested = [name for name in ordered if _untested(compared[name], question) is None]
-    return tested if question.compare == "all" or ordered[:1] == tested[:1] else []
 
 
 def differences_of(
@@ -209,51 +205,50 @@ def _verdicts(
     names: Sequence[str], differences: PairDifferences, question: Question, only: tuple[str, str] | None
 ) -> dict[tuple[str, str], dict[str, Any]]:
     """The numbers and verdicts of the tested pairs, by the names of both."""
-    compare, methods, alpha = question.compare, len(question.compared), question.alpha
-    level = corrected_level(compare, methods, alpha)
     # Of all pairs, those with the first method, which is the reference, come first.
-    count = len(differences.difference) if compare == "all" else len(names) - 1
-    tested = differences.at(slice(count))
-    pairs = _asked(names, compare, only)
+    count = len(differences.difference) if question.compare == "all" else len(names) - 1
+    pairs = _asked(names, question.compare, only)
     places = np.array([*pairs], dtype=np.intp)
-    own, adjust = tested.at(places), _adjustment(question)
-    adjust_equal = adjusted_in_one_step if compare == "best" else adjust
-    p = tested.p
-    better = _p_better(p, question)
+    own = differences.at(places)
+    level = corrected_level(question.compare, len(question.compared), question.alpha)
     columns = {
         "half_width": own.half_width(),
         "degrees": own.degrees,
-        "p": p[places],
-        "p_better": better[places],
+        **{name: p[places] for name, p in _p_values(differences.at(slice(count)), question).items()},
         "smallest": smallest_detectable(own.error, own.degrees, level),
     }
-    if (margin := question.bound) is not None:
-        beyond = np.minimum(adjust(tested.p_beyond(margin), compare, methods) / SHARE_OF_BETTER, 1)
-        # The data choose the direction, so a one-sided test alone would err twice as often.
-        columns["p_beyond"] = np.maximum(better, beyond)[places]
-        equal = adjust_equal(tested.p_equal(margin), compare, methods)
-        columns["p_equal"] = np.minimum(equal / (1 - SHARE_OF_BETTER), 1)[places]
     if question.sample.about == "settings":
         columns["break_even"] = break_even(own.difference, own.error, own.degrees, level)
     verdicts: dict[tuple[str, str], dict[str, Any]] = {}
     for index, pair in enumerate(pairs.values()):
         numbers: dict[str, Any] = {key: float(column[index]) for key, column in columns.items()}
-        if numbers["p_better"] < alpha:
-            numbers["direction"] = "a better" if question.sign * own.difference[index] > 0 else "b better"
-        if margin is not None and min(numbers["p_beyond"], numbers["p_equal"]) < alpha:
-            numbers["size"] = "beyond" if numbers["p_beyond"] < alpha else "within"
+        numbers["direction"] = _direction(numbers["p_better"], own.difference[index], question.sign, question.alpha)
+        if question.bound is not None and min(numbers["p_beyond"], numbers["p_equal"]) < question.alpha:
+            numbers["size"] = "beyond" if numbers["p_beyond"] < question.alpha else "within"
         verdicts[pair] = numbers
     return verdicts
 
 
-def _adjustment(question: Question) -> Callable[[Numbers, str, int], Numbers]:
-    return adjusted_in_one_step if question.sample.test == "assumed" else adjusted
+def _p_values(tested: PairDifferences, question: Question) -> dict[str, Numbers]:
+    """The p values of the pairs of a family: as they are, and adjusted for each of the claims."""
+    compare, methods = question.compare, len(question.compared)
+    adjust = adjusted_in_one_step if question.sample.test == "assumed" else adjusted
+    better = np.minimum(adjust(tested.p, compare, methods) / SHARE_OF_BETTER, 1)
+    values = {"p": tested.p, "p_better": better}
+    if (margin := question.bound) is not None:
+        beyond = np.minimum(adjust(tested.p_beyond(margin), compare, methods) / SHARE_OF_BETTER, 1)
+        # The data choose the direction, so a one-sided test alone would err twice as often.
+        values["p_beyond"] = np.maximum(better, beyond)
+        adjust_equal = adjusted_in_one_step if compare == "best" else adjust
+        equal = adjust_equal(tested.p_equal(margin), compare, methods)
+        values["p_equal"] = np.minimum(equal / (1 - SHARE_OF_BETTER), 1)
+    return values
 
 
-def _p_better(p: Numbers, question: Question) -> Numbers:
-    """The adjusted p values of "better" of all pairs that were asked for."""
-    own = _adjustment(question)(p, question.compare, len(question.compared))
-    return np.asarray(np.minimum(own / SHARE_OF_BETTER, 1))
+def _direction(p_better: float, difference: float, sign: int, alpha: float) -> Direction:
+    if p_better < alpha:
+        return "a better" if sign * difference > 0 else "b better"
+    return "cannot tell"
 
 
 def _over_datasets(
@@ -269,9 +264,9 @@ def _over_datasets(
     verdicts: dict[tuple[str, str], dict[str, Any]] = {}
     for pair, one, adjusted_p in zip(asked, found, better.tolist(), strict=True):
         ends = one.low, one.high
-        verdicts[pair] = {"p": one.p, "p_better": adjusted_p, "shift": one.median, "ends": ends}
-        if adjusted_p < question.alpha:
-            verdicts[pair]["direction"] = "a better" if question.sign * one.median > 0 else "b better"
+        direction = _direction(adjusted_p, one.median, question.sign, question.alpha)
+        numbers = {"p": one.p, "p_better": adjusted_p, "shift": one.median, "ends": ends}
+        verdicts[pair] = {**numbers, "direction": direction}
     return verdicts
 
 
@@ -339,8 +334,7 @@ def gains_over(
     pairs = []
     for place, (method, row) in enumerate(both):
         numbers: dict[str, Any] = {key: float(column[place]) for key, column in columns.items()}
-        if numbers["p_better"] < alpha:
-            numbers["direction"] = "a better" if sign * found.difference[place] > 0 else "b better"
+        numbers["direction"] = _direction(numbers["p_better"], found.difference[place], sign, alpha)
         pairs.append(Pair(method, row, tuned[method], default[row], sign=sign, **numbers).agreed())
     return tuple(sorted(pairs, key=lambda pair: -sign * pair.difference))
 

@@ -74,7 +74,7 @@ def contrasts_of(found: Answer, asked: Sequence[Contrast]) -> tuple[ContrastAnsw
     if not weights:
         return tuple(ContrastAnswer(contrast, reason) for contrast, reason in zip(asked, reasons, strict=True))
     alpha = question.alpha if found.look_level is None else found.look_level
-    differences = differences_of(mean_errors(values, tested, question.step), np.array(weights))
+    differences = contrast_differences(mean_errors(values, tested, question.step), np.array(weights))
     of_all = np.array(weights) @ np.array([values[key].mean_of_all for key in tested])
     adjusted = np.where(differences.difference * of_all < 0, 1.0, holm(differences.p, tests=len(asked)))
     rows = zip(
@@ -99,7 +99,7 @@ def _limited(one: ContrastAnswer, found: Answer) -> ContrastAnswer:
     return replace(one, extent=", ".join(extents), shown=False, ahead=one.shown) if extents else one
 
 
-def differences_of(errors: MeanErrors, weights: Numbers) -> PairDifferences:
+def contrast_differences(errors: MeanErrors, weights: Numbers) -> PairDifferences:
     """Return weighted sums of means, for weights (contrasts, methods).
 
     Methods of one pool share their degrees of freedom; between several pools they are Satterthwaite's.

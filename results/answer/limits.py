@@ -4,8 +4,6 @@ A method that was held up may be better than it looks. So where it is the worse 
 steps or these ranges, and is no verdict about methods (`Pair.limited`). The better one may have been held up too.
 """
 
-from pydantic import JsonValue
-
 from results.spec.conditions import TrainingSettings
 from results.spec.ends import FEWEST_SEARCHES, open_ends, pressed_ends
 from results.spec.range import End
@@ -18,7 +16,7 @@ CUT_OFF_SHARE = 1 / 5
 
 def cut_off_words(measured: MeasuredExperiment, method: str) -> str:
     """Say after how long a method's trainings were cut off, as `after 400 steps`; nothing if most ended themselves."""
-    cut, trained = _cut_off(measured, method) or (0, 0)
+    cut, trained = measured.cut_offs.get(method, (0, 0))
     if cut <= CUT_OFF_SHARE * trained:
         return ""
     return f"after {length_in_words(measured.runs[method][0].specs[0].conditions.training)}"
@@ -34,33 +32,13 @@ def length_in_words(training: TrainingSettings) -> str:
 def open_ends_of(measured: MeasuredExperiment, method: str) -> list[tuple[str, End]]:
     """Return the ends of a method's ranges that its searches press and no probe shut."""
     probed = [one for one in measured.plan.probed if one.method == method]
-    return open_ends(measured.plan.rows[method].ranges, settings_of(measured, method), probed)
+    return open_ends(measured.plan.rows[method].ranges, measured.settings_found.get(method, []), probed)
 
 
 def pressed_words(measured: MeasuredExperiment, method: str) -> str:
     """Write the ends of ranges that a method's searches press, as `loss.alpha 1 (low)`; of few searches, of any one."""
-    ranges, settings = measured.plan.rows[method].ranges, settings_of(measured, method)
+    ranges, settings = measured.plan.rows[method].ranges, measured.settings_found.get(method, [])
     ends = open_ends_of(measured, method)
     if 0 < len(settings) < FEWEST_SEARCHES:
         ends = pressed_ends(ranges, settings, fewest=1)
     return ", ".join(f"{target} {ranges[target].ends[end == 'high']:g} ({end})" for target, end in ends)
-
-
-def settings_of(measured: MeasuredExperiment, method: str) -> list[dict[str, JsonValue]]:
-    """Return the setting that each search of a method found."""
-    return [*{run.search: run.hyperparameters for run in measured.runs.get(method, ())}.values()]
-
-
-def cut_offs(measured: MeasuredExperiment) -> dict[str, tuple[int, int]]:
-    """Count the trainings that were cut off, and all trainings, by method with a loss.
-
-    Runs of which neither the trainings nor their count were read are not counted.
-    """
-    counts = {method: _cut_off(measured, method) for method in measured.plan.rows}
-    return {method: count for method, count in counts.items() if count is not None}
-
-
-def _cut_off(measured: MeasuredExperiment, method: str) -> tuple[int, int] | None:
-    runs = [run for run in measured.runs.get(method, ()) if run.specs[0].method.loss is not None]
-    known = [(cut, len(run.specs)) for run in runs if (cut := measured.cut_off_trainings(run)) is not None]
-    return (sum(cut for cut, _ in known), sum(trained for _, trained in known)) if known else None

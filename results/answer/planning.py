@@ -1,6 +1,6 @@
 """What a budget can see: the smallest difference that searches show, and the searches that a difference takes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -144,17 +144,19 @@ def more_for(found: Answer, pair: Pair, wanted: float) -> int | None:
     names = _names_of([one for one in found.pairs if one.smallest is not None])
     place = _place_of(pair, names)
 
-    def seen(more: int) -> float:
-        return float(_smallest_with(found, names, more, place))
+    return _least(lambda more: float(_smallest_with(found, names, more, place)) <= wanted, 0)
 
-    low, high = -1, 1
-    while seen(high) > wanted:
+
+def _least(is_enough: Callable[[int], bool], first: int) -> int | None:
+    """The least number from the first on that is enough, as all larger ones are; None above `MOST_UNITS`."""
+    low, high = first - 1, max(1, first)
+    while not is_enough(high):
         low, high = high, 2 * high
         if low > MOST_UNITS:
             return None
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if seen(middle) > wanted else (low, middle)
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
     return high if high <= MOST_UNITS else None
 
 
@@ -181,12 +183,4 @@ def units_for(methods: int, difference: float, compare: str = "all") -> int | No
 
     None above `MOST_UNITS`.
     """
-    low, high = 1, 2
-    while smallest_difference(methods, high, compare) > difference:
-        low, high = high, 2 * high
-        if low > MOST_UNITS:
-            return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if smallest_difference(methods, middle, compare) > difference else (low, middle)
-    return high if high <= MOST_UNITS else None
+    return _least(lambda units: smallest_difference(methods, units, compare) <= difference, 2)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+import pandas as pd
 from scipy import special
 
 from results.answer.answers import Answer
@@ -140,26 +141,30 @@ def _unshared(found: Answer) -> Iterator[Finding]:
 
 def _together(found: Answer) -> Iterator[Finding]:
     """Say when runs of equal seeds move together: whether to pair them is decided before the scores are seen."""
-    question = found.question
-    of_runs = found.sample.test == "pooled" and found.sample.about == "settings"
-    if not of_runs or question.shared.casefold() not in RUN or len(found.compared) < 2:
+    seed, sample = found.question.shared, found.sample
+    by_runs = sample.test == "pooled" and sample.about == "settings" and seed.casefold() in RUN
+    if not by_runs or len(found.compared) < 2:
         return
-    table = found.frame[(found.frame["metric"] == question.score) & (found.frame["embeddings"] == question.embeddings)]
-    wide = (
-        table[table["method"].isin(found.compared)].pivot_table(index="run", columns="method", values="value").dropna()
-    )
-    if len(wide) < FEWEST_TOGETHER or len(wide) != table["run"].nunique():
+    shared = _shared_runs(found)
+    if len(shared) < FEWEST_TOGETHER:
         return
-    low, mean, high = shared_part(wide.to_numpy().T)
+    low, mean, high = shared_part(shared.to_numpy().T)
     if low > 0:
-        text = (
-            f"Rows of equal {question.shared} move together: their correlation is {mean:.2f} ({low:.2f} to {high:.2f})."
-        )
+        text = f"Rows of equal {seed} move together: their correlation is {mean:.2f} ({low:.2f} to {high:.2f})."
         detail = (
-            f"If the {question.shared} sets what all methods share, such as splits or the order of the data, --paired "
-            f"{question.shared} compares within it. Decide that by what it sets, not by this number."
+            f"If the {seed} sets what all methods share, such as splits or the order of the data, --paired {seed} "
+            "compares within it. Decide that by what it sets, not by this number."
         )
         yield Finding("note", text, "data", detail)
+
+
+def _shared_runs(found: Answer) -> pd.DataFrame:
+    """The scores with a row per run and a column per compared method; no rows if one lacks a run."""
+    question, frame = found.question, found.frame
+    scores = frame[(frame["metric"] == question.score) & (frame["embeddings"] == question.embeddings)]
+    compared = scores[scores["method"].isin(found.compared)]
+    wide = compared.pivot_table(index="run", columns="method", values="value").dropna()
+    return wide if len(wide) == scores["run"].nunique() else wide[:0]
 
 
 def shared_part(values: Numbers) -> tuple[float, float, float]:

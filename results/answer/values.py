@@ -214,8 +214,8 @@ class Pair:
 Level = Literal["limit", "warning", "note"]
 """limit: bounds what the results can show. warning: a number may mislead. note: how the numbers came to be."""
 
-Where = Literal["comparison", "data", "search", "training", "origin", "row"]
-"""What it is about. Those on a row explain its sign or why a table lacks it; they stand below that table alone."""
+Where = Literal["comparison", "data", "search", "training", "origin"]
+"""What it is about."""
 
 
 @dataclass(frozen=True)

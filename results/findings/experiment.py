@@ -218,14 +218,14 @@ def _ranges_of_rates(plan: Plan) -> Iterator[Finding]:
 
 
 def _batches(rows: _Rows) -> Iterator[Finding]:
-    images: dict[str, list[str]] = {}
+    titles: dict[str, list[str]] = {}
     for title, recipe in rows.items():
-        images.setdefault(recipe.words()["images of a class in a batch"], []).append(title)
-    if len(images) > 1:
-        text = f"Images of a class in a batch: {'; '.join(f'{m} for {few(titles)}' for m, titles in images.items())}."
+        titles.setdefault(recipe.images_of_a_class, []).append(title)
+    if len(titles) > 1:
+        parts = [f"{images} for {few(of_number)}" for images, of_number in titles.items()]
         can_move = "The number alone can move a loss by more than losses differ"
         detail = f"{can_move} (`--set search.equal_spaces=true` searches it)."
-        yield Finding("note", text, "training", detail)
+        yield Finding("note", f"Images of a class in a batch: {'; '.join(parts)}.", "training", detail)
 
 
 def _arguments(rows: _Rows) -> Iterator[Finding]:
@@ -250,12 +250,14 @@ def readings_of(found: ExperimentAnswer) -> dict[str, dict[str, float]]:
 
 def reading_findings(found: ExperimentAnswer) -> Iterator[Finding]:
     """Say how much the reading of each recipe decides, beside the range of the other rows."""
+    scaling = found.scaling
     for card, rows in readings_of(found).items():
         others = [interval.mean for row, interval in found.intervals.items() if row not in rows]
-        scaling, decided = found.scaling, max(rows.values()) - min(rows.values())
-        text = f"The reading of {card} decides {scaling.gap_words(decided)}: its {len(rows)} readings have "
-        text += f"{scaling.scores(rows.values())}{scaling.unit}"
-        text += f", {counted(len(others), 'other row')} {scaling.scores(others)}{scaling.unit}." if others else "."
+        decided = scaling.gap_words(max(rows.values()) - min(rows.values()))
+        have = f"its {len(rows)} readings have {scaling.scores(rows.values())}{scaling.unit}"
+        if others:
+            have += f", {counted(len(others), 'other row')} {scaling.scores(others)}{scaling.unit}"
+        text = f"The reading of {card} decides {decided}: {have}."
         yield Finding("limit", text, "comparison", " ".join(_verdicts(rows, found)))
 
 

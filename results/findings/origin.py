@@ -1,8 +1,9 @@
 """Findings about the origin of runs: what was not made alike."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
+from typing import Literal
 
 from results.answer.values import Finding
 from results.records.provenance import (
@@ -61,18 +62,29 @@ def origin_findings(*experiments: MeasuredExperiment) -> tuple[Finding, ...]:
 
 
 def _suite_versions(runs: _Runs) -> Iterator[str]:
-    for verb, what in (("trained", "training"), ("tested", "evaluation")):
-        by_version: dict[int, set[str]] = {}
-        for _, run in runs:
-            by_version.setdefault(getattr(run, f"{what}_version"), set()).add(run.method)
-        if len(by_version) > 1:
-            named = "; ".join(f"version {key}: {', '.join(sorted(own))}" for key, own in sorted(by_version.items()))
-            yield f"The runs were {verb} by different versions of the {what} ({named}). Their scores do not compare."
-        elif what == "evaluation" and by_version and max(by_version) < EVALUATION_VERSION:
-            yield (
-                f"The runs were tested by version {max(by_version)} of the evaluation; this release has version "
-                f"{EVALUATION_VERSION}, and the same command tests them again."
-            )
+    trained, tested = (_methods_by(version, runs) for version in ("training_version", "evaluation_version"))
+    if len(trained) > 1:
+        named = _named_versions(trained)
+        yield f"The runs were trained by different versions of the training ({named}). Their scores do not compare."
+    if len(tested) > 1:
+        named = _named_versions(tested)
+        yield f"The runs were tested by different versions of the evaluation ({named}). Their scores do not compare."
+    elif tested and max(tested) < EVALUATION_VERSION:
+        yield (
+            f"The runs were tested by version {max(tested)} of the evaluation; this release has version "
+            f"{EVALUATION_VERSION}, and the same command tests them again."
+        )
+
+
+def _methods_by(version: Literal["training_version", "evaluation_version"], runs: _Runs) -> dict[int, set[str]]:
+    methods: dict[int, set[str]] = {}
+    for _, run in runs:
+        methods.setdefault(getattr(run, version), set()).add(run.method)
+    return methods
+
+
+def _named_versions(methods: Mapping[int, set[str]]) -> str:
+    return "; ".join(f"version {version}: {', '.join(sorted(own))}" for version, own in sorted(methods.items()))
 
 
 def _machines(differing: _Differing) -> Iterator[str]:

@@ -11,7 +11,7 @@ from statistics import fmean
 import numpy as np
 
 from results.answer.answers import Answer
-from results.answer.limits import cut_offs, length_in_words, pressed_words
+from results.answer.limits import length_in_words
 from results.answer.values import Finding
 from results.numbers import ONE_DIGIT
 from results.records.records import Event, RunRecord
@@ -47,7 +47,7 @@ def search_findings(found: Answer, measured: MeasuredExperiment) -> Iterator[Fin
     yield from _shorter_trials(measured)
     yield from equal_searches(measured)
     yield from _tuning(found)
-    yield from _range_ends(measured)
+    yield from _range_ends(found, measured)
 
 
 def _shorter_trials(measured: MeasuredExperiment) -> Iterator[Finding]:
@@ -78,10 +78,10 @@ def equal_searches(measured: MeasuredExperiment) -> Iterator[Finding]:
         yield Finding("limit", text, "search", "Such searches differ by the seeds of their trainings alone.")
 
 
-def _range_ends(measured: MeasuredExperiment) -> Iterator[Finding]:
+def _range_ends(found: Answer, measured: MeasuredExperiment) -> Iterator[Finding]:
     """Say which ends of ranges searches press, and which were probed; `holds` says where it matters."""
     titles = measured.plan.titles
-    pressed = [f"{titles[key]}: {words}" for key in measured.plan.rows if (words := pressed_words(measured, key))]
+    pressed = [f"{planned.title}: {planned.pressed}" for planned in found.question.methods.values() if planned.pressed]
     if pressed:
         yield Finding("note", f"Ends of ranges that searches press: {'; '.join(pressed)}.", "search")
     if probed := [probe_words(one, titles[one.method]) for one in measured.plan.probed]:
@@ -101,7 +101,7 @@ def probe_words(one: ProbedEnd, title: str) -> str:
 
 def training_findings(measured: MeasuredExperiment) -> Iterator[Finding]:
     """Say which trainings were cut off or went wrong, and what was trained."""
-    titles, counts = measured.plan.titles, cut_offs(measured)
+    titles, counts = measured.plan.titles, measured.cut_offs
     cut, trained = (sum(numbers) for numbers in zip((0, 0), *counts.values(), strict=True))
     if cut:
         share, by_method = every(cut, "training"), ""

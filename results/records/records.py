@@ -67,12 +67,16 @@ class Event(Record):
     choosing: bool = False
 
 
+StoppedBy = Literal["patience", "max_epochs", "nan", "untrained"]
+"""What ended a training; `nan` if the loss or the embeddings became infinite or NaN."""
+
+
 class FoldResult(Record):
     """One finished training: its validations, and how it ended.
 
     Attributes:
         spec: All that decides the training.
-        stopped_by: What ended it; `nan` if the loss or the embeddings became infinite or NaN.
+        stopped_by: What ended it.
         reason: What was not finite, and when; None for a training that did not diverge.
         iterations: Iterations done at its end.
         best_iteration: Iterations done at the checkpoint, which is the model of this training; after a divergence that
@@ -83,7 +87,7 @@ class FoldResult(Record):
     """
 
     spec: FoldSpec
-    stopped_by: Literal["patience", "max_epochs", "nan", "untrained"]
+    stopped_by: StoppedBy
     reason: str | None = None
     iterations: int = Field(ge=0)
     best_iteration: int = Field(ge=0)

@@ -169,7 +169,8 @@ class Experiment(Record):
 
     @model_validator(mode="after")
     def _settings_have_an_effect(self) -> Self:
-        if taken := [key for key in self.rows if key in MEANT_OTHERWISE]:
+        rows = self.rows
+        if taken := [key for key in rows if key in MEANT_OTHERWISE]:
             raise ValueError(f"{taken[0]}: 'compare: {taken[0]}' has another meaning; choose another key for the row")
         _check_trunk(self.dataset.name, self.conditions.trunk)
         longer, epochs = self.reproduction_epochs, self.conditions.training.max_epochs
@@ -179,12 +180,12 @@ class Experiment(Record):
             raise ValueError(f"reproduction_epochs must be more than training.max_epochs ({epochs}); remove it")
         if self.search.network_lr is not None and self.proxies is not None:
             raise ValueError("search: network_lr has no fixed rate for proxies: lr_multiplier to multiply; remove one")
-        if self.primary is not None and self.primary.compare not in (*MEANT_OTHERWISE, *self.rows):
-            near = get_close_matches(self.primary.compare, self.rows, n=1)
+        if self.primary is not None and self.primary.compare not in (*MEANT_OTHERWISE, *rows):
+            near = get_close_matches(self.primary.compare, rows, n=1)
             raise ValueError(
                 f"primary: compare: {self.primary.compare} is no method of this experiment; "
                 f"{f'did you mean {near[0]}? ' if near else ''}add it, or use all, best, or one of "
-                f"{', '.join(self.rows)}"
+                f"{', '.join(rows)}"
             )
         return self
 

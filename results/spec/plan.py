@@ -70,9 +70,13 @@ class Recipe(Record):
     warmup_steps: int | None = None
     falls: bool | None = None
 
+    @property
+    def images_of_a_class(self) -> str:
+        """Images of a class in a batch, in words."""
+        return "searched" if BATCHES in self.searched else str(self.samples_per_class or "drawn at random")
+
     def words(self, ranges: Mapping[str, Range] | None = None) -> dict[str, str]:
         """Return the recipe as a row of a table, by the name of each column, with the range of the rate if known."""
-        m = "searched" if BATCHES in self.searched else str(self.samples_per_class or "drawn at random")
         rate = "the network's" if self.loss_lr is None else f"{self.loss_lr:g}"
         if LOSS_LR in self.searched:
             known = (ranges or {}).get(LOSS_LR)
@@ -82,7 +86,7 @@ class Recipe(Record):
         passes = counted(self.warmup_passes, "pass")
         frozen = passes if self.warmup_steps is None else counted(self.warmup_steps, "step")
         return {
-            "images of a class in a batch": m,
+            "images of a class in a batch": self.images_of_a_class,
             "trained beside the network": own,
             "learning rate of these": rate if self.parameters else "-",
             "searched hyperparameters": f"{len(names)}: {', '.join(names)}" if names else "-",

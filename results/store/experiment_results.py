@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import mode
 
 import pandas as pd
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from results.records.frame import scores
 from results.records.records import FoldResult, RunRecord, TestCurve
@@ -76,6 +76,25 @@ class MeasuredExperiment:
         for record in self.records:
             by_method.setdefault(record.method, []).append(record)
         return by_method
+
+    @cached_property
+    def settings_found(self) -> dict[str, list[dict[str, JsonValue]]]:
+        """The setting that each search of a method found, by method; methods without runs are left out."""
+        return {key: [*{run.search: run.hyperparameters for run in runs}.values()] for key, runs in self.runs.items()}
+
+    @cached_property
+    def cut_offs(self) -> dict[str, tuple[int, int]]:
+        """Number of the runs' trainings that were cut off, and of all of them, by method with a loss.
+
+        Runs of which neither the trainings nor their count were read are not counted.
+        """
+        counts: dict[str, tuple[int, int]] = {}
+        for method in self.plan.rows:
+            runs = [run for run in self.runs.get(method, ()) if run.specs[0].method.loss is not None]
+            known = [(cut, len(run.specs)) for run in runs if (cut := self.cut_off_trainings(run)) is not None]
+            if known:
+                counts[method] = sum(cut for cut, _ in known), sum(trained for _, trained in known)
+        return counts
 
     def code_of(self, method: str) -> frozenset[str]:
         """The user's classes that a method's runs were trained with, named with the hashes of their files."""

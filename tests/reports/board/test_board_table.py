@@ -78,6 +78,11 @@ def test_the_ranking_has_the_places_that_a_method_can_have_on_each_dataset_and_o
     assert headline(board) not in ranking_table(board, with_headline=False).notes
 
 
+def test_of_many_datasets_the_headline_counts_where_the_first_can_be_the_best(board, monkeypatch):
+    monkeypatch.setattr("reports.board.board_table.MOST_DATASETS", 3)
+    assert headline(board) == ("CosFace has the best mean rank (1.2); CosFace can be the best on 3 of the 4 datasets.")
+
+
 def test_the_kept_board_says_what_holds_on_both_and_which_search_is_set_aside():
     board = kept_board()
     assert headline(board) == (

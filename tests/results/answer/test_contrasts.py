@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from results.answer.contrasts import contrasts_of, differences_of
+from results.answer.contrasts import contrast_differences, contrasts_of
 from results.answer.pair_tests import pool_or_own
 from results.spec.experiment_spec import Contrast
 from results.spec.search_settings import LOOKS
@@ -124,7 +124,7 @@ def test_equal_methods_are_seldom_told_apart(unequal):
     wrong = 0
     for table in noise:
         errors = pool_or_own(table.mean(1), table.var(1, ddof=1), 3)
-        wrong += min(differences_of(errors, weights).p) < 0.05 / 3
+        wrong += min(contrast_differences(errors, weights).p) < 0.05 / 3
     assert wrong / len(noise) < 0.05 + 2 * math.sqrt(0.05 * 0.95 / len(noise))
 
 

@@ -10,7 +10,7 @@ from reports.tables.differences import differences
 from results.answer.answer_question import answer_frame, early_answer
 from results.answer.answers import Answer
 from results.answer.contrasts import contrasts_of
-from results.answer.limits import CUT_OFF_SHARE, cut_offs, open_ends_of
+from results.answer.limits import CUT_OFF_SHARE, open_ends_of
 from results.findings.experiment import answer_of
 from results.spec.experiment_spec import Contrast
 from results.store.experiment_results import FOLDER, MeasuredExperiment
@@ -82,7 +82,7 @@ def test_a_contrast_against_a_group_with_such_a_method_is_not_claimed(world):
 @pytest.mark.parametrize("name", sorted(file.name.removesuffix(".json.xz") for file in FOLDER.glob("*.json.xz")))
 def test_no_claim_of_a_kept_record_is_about_steps_or_ranges(name):
     measured = MeasuredExperiment.kept(name)
-    found, counts = answer_of(measured), cut_offs(measured)
+    found, counts = answer_of(measured), measured.cut_offs
     for _, worse in found.claims:
         assert open_ends_of(measured, worse) == []
         cut, trained = counts.get(worse, (0, 0))

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from results.answer.compare import gains_over
-from results.answer.limits import cut_offs
 from results.findings.experiment import answer_of
 from results.findings.search import equal_searches
 from results.records.records import CurvePoint
@@ -43,18 +42,18 @@ def test_a_training_is_cut_off_if_its_last_validation_is_above_the_one_before():
 
 def test_trainings_are_counted_by_method():
     world = with_trainings()
-    assert cut_offs(world)["contrastive"] == (12, 12)
+    assert world.cut_offs["contrastive"] == (12, 12)
     stopped = dict(world.trainings)
     for name, result in stopped.items():
         spec = result.spec
         if spec.method.name == "triplet" or spec == specs_of(world, "cosface")[2]:
             stopped[name] = some_result(spec, best_iteration=100)
-    assert cut_offs(replace(world, trainings=stopped)) == {
+    assert replace(world, trainings=stopped).cut_offs == {
         "contrastive": (12, 12),
         "triplet": (0, 12),
         "cosface": (11, 12),
     }
-    assert cut_offs(measured()) == {}, "of runs without trainings nothing is known"
+    assert measured().cut_offs == {}, "of runs without trainings nothing is known"
 
 
 def test_a_record_whose_trainings_were_left_out_keeps_their_counts():
@@ -64,8 +63,8 @@ def test_a_record_whose_trainings_were_left_out_keeps_their_counts():
     world = replace(world, trainings=stopped)
     kept_world = MeasuredExperiment.from_json(world.without_trainings().to_json())
     assert not kept_world.trainings
-    assert sum(cut_off for cut_off, _ in cut_offs(world).values()) == len(world.trainings) - 1
-    assert cut_offs(kept_world) == cut_offs(world)
+    assert sum(cut_off for cut_off, _ in world.cut_offs.values()) == len(world.trainings) - 1
+    assert kept_world.cut_offs == world.cut_offs
     assert kept_world.without_trainings() == kept_world
 
 
