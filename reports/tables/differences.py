@@ -56,7 +56,8 @@ def differences(found: Answer) -> Table:
 
 
 def _header(found: Answer) -> tuple[str, ...]:
-    return (*_HEADER, "plain_test", "plain_p") if _has_plain(found) else _HEADER
+    plain = ("plain_test", "plain_p") if _has_plain(found) else ()
+    return (*_HEADER, *plain, *(() if found.sample.counted else ("fewest",)))
 
 
 def _has_plain(found: Answer) -> bool:
@@ -121,7 +122,7 @@ def open_words(found: Answer, pair: Pair) -> str:
         of_family = f"the choice of the best of {len(found.question.compared)}"
     corrected = f", corrected for {of_family}" if alone else ""
     seen = seen_words(found, [pair])
-    return pair.untested or f"cannot tell{corrected}{f'; {seen}' if seen else ''}"
+    return found.untested_words(pair) or f"cannot tell{corrected}{f'; {seen}' if seen else ''}"
 
 
 def seen_words(found: Answer, pairs: Sequence[Pair]) -> str:
@@ -203,7 +204,7 @@ def _reading(found: Answer) -> list[str]:
 
 def _columns(found: Answer) -> tuple[Column, ...]:
     counts = Column(found.sample.values)
-    more = [counts]
+    more = [counts] if found.sample.counted else []
     if found.tested or found.gains:
         more = [Column("size", numeric=False)] if _has_size(found) else []
         more += [
@@ -233,7 +234,7 @@ def _has_classes(found: Answer) -> bool:
 def _cells(found: Answer, pair: Pair, settings: Pair | None, columns: frozenset[str]) -> list[Cell]:
     titles = found.titles
     units_a, units_b = pair.of_a.n, pair.of_b.n
-    verdict = f"{titles[pair.better]} better" if pair.better else pair.untested or pair.direction
+    verdict = f"{titles[pair.better]} better" if pair.better else found.untested_words(pair) or pair.direction
     verdict = f"{titles[pair.ahead]} ahead" if pair.ahead else verdict
     if pair.untested is None and pair.means_disagree:
         verdict += f"; {found.with_failed_words(pair)}"
@@ -251,7 +252,7 @@ def _cells(found: Answer, pair: Pair, settings: Pair | None, columns: frozenset[
         cells += [Cell(plain[1] if plain else None, form=P_VALUE)] if "p (plain)" in columns else []
         cells += [count]
         cells += [shown_cell(pair.smallest, question)] if "would have shown" in columns else []
-    else:
+    elif found.sample.counted:
         cells.append(count)
     if settings is not None:
         cells.append(Cell(settings_words(settings, titles)))
@@ -263,8 +264,9 @@ def _values(found: Answer, pair: Pair, settings: Pair | None, *, plain: bool) ->
     low, high = pair.interval or (None, None)
     named = (pair.a, pair.b, question.score, question.embeddings, question.unit)
     ends = map(found.scaling.in_file, (pair.difference, low, high, pair.difference_of_all, pair.over_classes))
-    counts = (pair.of_a.n, pair.of_b.n, pair.of_a.runs, pair.of_b.runs)
+    counts: tuple[Value, ...] = (pair.of_a.n, pair.of_b.n, pair.of_a.runs, pair.of_b.runs)
+    counts, fewest = (counts, ()) if found.sample.counted else ((None,) * 4, (pair.fewest,))
     gaps = {name: found.scaling.in_file(getattr(pair, name)) for name in ("smallest", "break_even")}
     of_test = (gaps.get(name, getattr(pair, name)) for name in _OF_TEST)
     of_plain = (plain_test(question, pair) or (None, None)) if plain else ()
-    return (*named, *ends, *counts, *of_test, settings.direction if settings else None, *of_plain)
+    return (*named, *ends, *counts, *of_test, settings.direction if settings else None, *of_plain, *fewest)

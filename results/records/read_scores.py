@@ -70,6 +70,7 @@ from results.records.scores_table import (
     Repeats,
     ScoreScale,
     ScoresError,
+    Spread,
     check_filled,
     check_texts,
     left_out_rows,
@@ -105,8 +106,6 @@ def read_scores(table: pd.DataFrame, reading: Reading | None = None) -> ReadScor
             "this is a table of results, which the suite wrote; give the scores of the runs that it was made from, or "
             "for those of a store the folder of `reproduce export runs`"
         )
-    if reading.n.casefold().startswith("n"):
-        raise ScoresError(f"--n {reading.n}: write the number of runs behind each mean in place of N")
     return _read_by_guesses(table, reading)
 
 
@@ -141,7 +140,8 @@ class _Reader:
         self.parts: dict[str, list[str]] = {}
         self.method = self.dataset = self.search = self.block = self.fold = self.metric = ""
         self.runs: tuple[str, ...] = ()
-        self.score = self.melted = self.spread = self.spread_kind = self.number = ""
+        self.score = self.melted = self.spread = self.number = ""
+        self.spread_kind: Spread | None = None
         self.others: tuple[str, ...] = ()
         self.folds_behind = 0
         self.run_in_name = ""
@@ -176,7 +176,7 @@ class _Reader:
             raise ScoresError(f"nothing to compare: {own['method'].iloc[0]} has the only score in {self.score!r}")
         self._name_equal_rows(own)
         repeats, column = self._what_repeats(own)
-        extra = ("deviation", "n") if repeats == "summary" else ()
+        extra = ("deviation", "n") if self.spread else ()
         return ReadScores(
             long.assign(metric=long["name"], embeddings="")[
                 [*PLACES, "embeddings", "metric", "value", *extra]
@@ -187,6 +187,7 @@ class _Reader:
             repeats=repeats,
             column=column,
             folds=places["fold"].nunique() if repeats == "fold" else self.folds_behind,
+            plus_minus=self.spread_kind,
             lower_is_better=lower,
             roles={role: name for role, name in self._roles(column).items() if name},
             unread={
@@ -726,14 +727,15 @@ class _Reader:
         if not spread or rows.duplicated().any():
             return
         self.runs, self.search, self.block, self.fold = (), "", "", ""
-        self.spread, self.spread_kind = spread, self.reading.plus_minus if kind == "±" else kind
-        given = re.fullmatch(r"(\d+|n)?[ -]*(runs?|folds?)?", self.reading.n.casefold())
+        self.spread = spread
+        self.spread_kind = self.reading.plus_minus if kind == "±" else "se" if kind == "se" else "sd"
+        given = re.fullmatch(r"(\d+)?[ -]*(runs?|folds?)?", self.reading.n.casefold())
         if given is None or given[1] in ("0", "1"):
             raise ScoresError(f"--n {self.reading.n}: write the number of runs behind each mean, such as 5, or 5-folds")
         self.number = next((name for name in self.table.columns if is_number_of_runs(name)), "")
         if given[1]:
             self.number = "n" if self.number == "n" else f"n = {given[1]}"
-            self.table = self.table.assign(**{self.number: 2 if given[1] == "n" else int(given[1])})
+            self.table = self.table.assign(**{self.number: int(given[1])})
         elif not self.number and self.dataset and self.table[self._independent()[0]].nunique() >= FEWEST_DATASETS:
             self.said.append(
                 f"{spread} is not used: nothing says of how many runs. --n with their number answers for each "
@@ -741,22 +743,15 @@ class _Reader:
             )
             self.why[spread], self.spread = "of an unknown number of runs", ""
             return
-        elif not self.number:
-            folds = f"-{given[2]}" if given[2] else "-folds" if "cv" in words_of(self.score) else ""
-            raise self._asks(
-                f"{self.score} and {spread} are summaries of runs; add a column n with the number of runs of each, or "
-                "--n with the number that all have (5-folds, if it is folds)",
-                n=f"N{folds}",
-            )
-        self._ask_what_n_are(given[2] or "", kind)
+        self._find_what_n_are(given[2] or "")
         lacking = texts_of(self.table[spread]) == ""
         if lacking.any() and not lacking.all():
             self.said.append(f"Left out: {rows_words(self.table.index[lacking])} (no {spread}).")
             self.table = self.table[~lacking]
 
-    def _ask_what_n_are(self, said: str, kind: str) -> None:
-        """Ask whether n are folds, whose deviations are none of runs, where all have five or ten."""
-        counts = {*numbers_of(self.table[self.number])["value"].dropna()}
+    def _find_what_n_are(self, said: str) -> None:
+        """Find whether n are folds, whose deviations are none of runs; ask where all have five or ten."""
+        counts = {*numbers_of(self.table[self.number])["value"].dropna()} if self.number else {-1.0}
         named = self.number.casefold()
         said = said or ("folds" if "cv" in words_of(self.score) else "")
         said = said or ("runs" if "run" in named or "seed" in named or self.number.startswith("n = ") else "")
@@ -1163,15 +1158,14 @@ class _Reader:
             long = pd.concat([places.assign(name=name, given=table[name]) for name in (self.score, *known)])
         long = long.assign(**numbers_of(long["given"]))
         if self.spread:
-            spread, number = (numbers_of(table[name])["value"] for name in (self.spread, self.number))
+            spread = numbers_of(table[self.spread])["value"]
+            number = numbers_of(table[self.number])["value"] if self.number else pd.Series(0.0, spread.index)
             scored = numbers_of(table[self._values])["value"].notna()
-            bad = (spread.isna() | (spread < 0) | ~(number >= 1))[scored]
+            bad = (spread.isna() | (spread < 0) | (~(number >= 1) & bool(self.number)))[scored]
             if bad.any():
-                raise ScoresError(
-                    f"row {bad[bad].index[0]}: give {self.spread!r} (0 or more) and {self.number!r} (1 or more) as "
-                    "numbers"
-                )
-            spread = spread * number**0.5 if self.spread_kind == "se" else spread
+                counts = f" and {self.number!r} (1 or more) as numbers" if self.number else " as a number"
+                raise ScoresError(f"row {bad[bad].index[0]}: give {self.spread!r} (0 or more){counts}")
+            spread = spread * number**0.5 if self.spread_kind == "se" and self.number else spread
             long = long.assign(deviation=spread.reindex(long["at"]).to_numpy(), n=number.reindex(long["at"]).to_numpy())
         return long.reset_index(drop=True)
 
@@ -1300,7 +1294,7 @@ class _Reader:
 
     def _what_repeats(self, own: pd.DataFrame) -> tuple[Repeats, str]:
         if self.spread:
-            return "summary", self.spread
+            return "summary" if self.number else "uncounted summary", self.spread
         if self.block:
             return "block", self.block
         if self.search:

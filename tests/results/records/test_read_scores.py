@@ -262,8 +262,8 @@ def test_what_cannot_be_used_is_refused_in_a_line_that_says_what_to_do(text, rea
 
 def test_questions_end_and_what_is_known_by_then_is_said(monkeypatch):
     monkeypatch.setattr("results.records.read_scores._MOST_QUESTIONS", 1)
-    error = asked(table_of("tool,acc_mean,acc_std\nA,71,1\nB,70,1\n"))
-    assert (error.guess, error.read) == (Reading(n="N"), None)
+    error = asked(table_of("tool,mean_distance\nA,71\nB,70\n"))
+    assert (error.guess, error.read) == (Reading(lower_is_better=True), None)
 
 
 def test_the_column_of_datasets_can_be_that_of_the_methods():
@@ -464,9 +464,9 @@ def test_a_setting_that_some_methods_do_not_have_is_one_of_the_others():
     assert asked(unnumbered).guess == Reading(method="method+penalty"), "nothing else tells the rows apart"
 
 
-def test_means_of_a_cross_validation_are_asked_about_as_folds():
+def test_means_of_a_cross_validation_are_taken_as_those_of_folds():
     table = table_of("method,cv_f1_mean,cv_f1_std\nA,0.8,0.01\nB,0.7,0.02\n")
-    assert asked(table).guess == Reading(n="N-folds")
+    assert (read_scores(table).repeats, read_scores(table).folds) == ("uncounted summary", -1)
     assert read_scores(table, Reading(n="5")).folds == 5
     assert read_scores(table, Reading(n="5-runs")).folds == 0
     plain = table.rename(columns=lambda name: name.removeprefix("cv_")).assign(replicates="8")
@@ -483,14 +483,14 @@ def test_columns_of_one_metric_are_no_methods_unasked_where_rows_are_not_dataset
         "lost_acc",
     }
     spreads = table_of("condition,kept_acc,kept_std,lost_acc,lost_std\nA,71.2,0.4,60.1,0.9\nB,70.1,0.5,61.5,0.7\n")
-    assert asked(spreads).guess == Reading(method="condition", score="kept_acc", n="N")
+    assert asked(spreads).guess == Reading(method="condition", score="kept_acc")
 
 
 def test_a_column_with_its_deviation_beside_it_is_the_score_and_a_deviation_no_method():
     table = table_of(
         "algorithm,mean_distance,std_distance,best_distance,worst_distance\nA,5.1,0.2,5,6\nB,5.9,0.3,5,7\n"
     )
-    assert asked(table).guess == Reading(n="N", lower_is_better=True)
+    assert asked(table).guess == Reading(lower_is_better=True)
     wide = table_of("dataset,A,A_std,B,B_std\n" + "".join(f"d{n},{70 + n},1,{60 + 2 * n},2\n" for n in range(7)))
     assert set(read_scores(wide).frame["method"]) == {"A", "B"}
 
@@ -514,7 +514,7 @@ def test_deviations_of_unknown_numbers_of_runs_are_not_needed_over_six_datasets(
     assert (read.repeats, read.frame["dataset"].nunique()) == ("dataset", 6)
     assert "nothing says of how many runs. --n with their number answers for each dataset" in read.said[0]
     assert read_scores(table, Reading(n="5")).repeats == "summary"
-    assert asked(table[table["dataset"] != "d5"]).guess == Reading(n="N")
+    assert read_scores(table[table["dataset"] != "d5"]).repeats == "uncounted summary"
 
 
 def test_errors_within_0_and_1_are_compared_as_they_are_written():
