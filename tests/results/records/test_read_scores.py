@@ -572,3 +572,79 @@ def test_a_place_is_a_dataset_and_names_no_methods():
     lines = [f"{city},{n},0.{80 + n}1,0.{70 + 2 * n}3" for city in ("rome", "oslo") for n in range(4)]
     read = read_scores(table_of("\n".join(["city,seed,r2_linear,r2_gcn", *lines])))
     assert (read.roles["dataset"], set(read.frame["method"])) == ("city", {"r2_linear", "r2_gcn"})
+
+
+def test_a_deviation_beside_a_seed_is_none_of_runs_and_says_nothing_of_them():
+    text = "method,seed,dice_mean,dice_std\nA,0,0.91,0.06\nB,0,0.95,0.04\n"
+    read = read_scores(table_of(text))
+    assert (read.repeats, set(read.frame["run"])) == ("run", {"0"})
+    assert "dice_std is not used: each row is of one seed, so it is no deviation of runs" in read.said[0]
+    assert read_scores(table_of(text), Reading(n="5")).repeats == "summary"
+    assert read_scores(table_of(text.replace("seed", "n_seeds").replace(",0,", ",3,"))).repeats == "summary"
+
+
+def test_means_and_deviations_among_folds_and_runs_sum_them_up():
+    for name, last in (("fold", ""), ("seed", "mean"), ("fold", "std")):
+        text = f"method,{name},acc\n" + "".join(
+            f"{m},{f},{0.7 + at / 50 + f * 0.011 % 0.007:.4f}\n" for at, m in enumerate("AB") for f in range(1, 5)
+        )
+        read = read_scores(table_of(f"{text}A,{last},0.705\nB,{last},0.723\n"))
+        assert len(read.frame) == 8
+        assert f"({name} {last or 'empty'}), which sum up others." in read.said[0]
+
+
+def test_an_id_of_every_row_beside_a_seed_numbers_no_runs():
+    grid = [(a, lr, n, s) for a in "AB" for lr in (0.1, 0.2) for n in (512, 2048) for s in range(3)]
+    lines = [f"{a}-{lr}-{n}-{s},{a},{s},{lr},{n},{50 + at}.{s}" for at, (a, lr, n, s) in enumerate(grid)]
+    error = asked(table_of("\n".join(["run_id,algo,seed,learning_rate,n_steps,accuracy", *lines])))
+    assert error.read.roles["run"] == "seed"
+    assert {"learning_rate", "n_steps"} <= {*f"{error.guess.method}+{error.guess.dataset}".split("+")}
+
+
+def test_a_number_that_only_some_methods_have_is_a_setting_where_rows_are_not_told_apart():
+    grid = [("A", s, "", b) for s in range(3) for b in ("x", "y")] + [
+        ("B", s, e, b) for s in range(3) for e in (0.1, 0.2) for b in ("x", "y")
+    ]
+    lines = [f"{m},{b},{s},{e},{50 + at}.{s}" for at, (m, s, e, b) in enumerate(grid)]
+    read = read_scores(table_of("\n".join(["algo,env,seed,exploration,accuracy", *lines])))
+    assert set(read.frame["method"]) == {"A", "B exploration=0.1", "B exploration=0.2"}
+
+
+def test_epochs_at_which_the_runs_of_a_method_stopped_need_no_answer_and_those_of_a_curve_do():
+    ends = {"A": (16, 22, 9, 17, 12), "B": (31, 14, 20, 11, 25)}
+    scores = {"A": (71.2, 70.4, 70.9, 71.6, 70.1), "B": (72.9, 73.4, 72.2, 72.7, 73.0)}
+
+    def told(ends):
+        rows = [f"{m},{e},{s}" for m in "AB" for e, s in zip(ends[m], scores[m], strict=True)]
+        return table_of("\n".join(["method,epoch,accuracy", *rows]))
+
+    assert read_scores(told(ends)).unread["epoch"] == "differs from run to run"
+    for curve in (
+        {m: tuple(sorted(own)) for m, own in ends.items()},
+        {"A": (1, 2, 3, 4, 5), "B": (1, 2, 3, 4, 6)},
+        dict.fromkeys("AB", (16, 22, 9, 17, 12)),
+    ):
+        assert asked(told(curve)).guess.last == "epoch"
+
+
+def test_a_column_without_a_cell_names_no_methods():
+    text = "experiment,split,wer,train_loss\n" + "".join(
+        f"{m},{s},{w + at},{loss}\n"
+        for at, m in enumerate(("base", "ours", "old"))
+        for s, w, loss in (("dev", 15.1, f"0.{at}1"), ("test", 16.3, ""))
+    )
+    error = asked(table_of(text))
+    assert error.read.roles["method"] == "experiment"
+
+
+def test_times_in_seconds_and_speedups_are_no_methods():
+    assert [is_only_time(name) for name in ("ilp_time_s", "Time (s)", "Time-CNN")] == [True, True, False]
+    head = "instance,ilp_length,gram_length,ilp_time_s,speedup_vs_ilp"
+    table = table_of(f"{head}\n" + "".join(f"i{n},1{n}.5,1{n}.1,3.{n},2.{n}\n" for n in range(7)))
+    read = read_scores(table, Reading(method="columns", dataset="instance"))
+    assert set(read.frame["method"]) == {"ilp_length", "gram_length"}
+
+
+def test_a_year_of_a_fold_is_a_fold():
+    read = read_scores(rows("model,fold_year,accuracy", "A", "B", values=range(2015, 2021)))
+    assert (read.repeats, read.column, read.folds) == ("fold", "fold_year", 6)
