@@ -4,6 +4,7 @@ All claims are those of the experiment's one comparison, on its primary score. W
 nothing is claimed.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -12,9 +13,9 @@ from reports.tables.result_table import count_title, score_title, table_of
 from reports.tables.table import Table
 from results.answer.answers import Answer
 from results.answer.compare import find_pair
-from results.answer.values import Pair
+from results.answer.values import MOST_RUNS, Pair
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.wording import counted, few, first_of, joined, listed, verb
+from results.wording import capitalized, counted, few, first_of, joined, listed, verb
 
 NAMED = 3
 """Largest number of methods or pairs that are named. More are counted."""
@@ -36,6 +37,8 @@ def headline(found: Answer) -> str:
         return f"{_means(found)}: there is no other method to compare it with."
     if found.interim:
         return f"Interim: {_means(found)}. Nothing is claimed before all searches and runs are there."
+    if not found.sample.counted:
+        return f"Nothing says how many {found.sample.words} are behind each mean. {' '.join(_if_counted(found))}"
     turned = "".join(f" Cannot tell: {words}." for words in _without_agreement(found))
     if found.claims:
         return " ".join([*_claims(found), *_only_so_far(found)]) + turned
@@ -119,6 +122,47 @@ def _claims(found: Answer) -> Iterator[str]:
             seen = seen_words(found, open_pairs)
         seen = f" ({seen.removeprefix('a difference of ')})" if seen else ""
         yield f"Open: {named}{seen}." if lost else f"It cannot be told from {named}{seen}."
+
+
+def if_so_many(found: Answer, pair: Pair, *, score: bool = False) -> str:
+    """Say of how many runs the means must be so that a pair differs, where nothing says it: no verdict."""
+    pair = pair if pair.a == pair.higher else pair.turned()
+    a, b, words = found.titles[pair.a], found.titles[pair.b], found.sample.words
+    if pair.fewest is None:
+        return f"means of {MOST_RUNS} {words} each could not tell {a} from {b} either, {_points(pair, found)} apart"
+    fewer = "" if pair.fewest == 2 else "; with fewer this cannot be told"
+    size = _points(pair, found, score=score)
+    return f"if {_each(found, pair.fewest)} {words} or more, {a} beats {b} by {size}{fewer}"
+
+
+def _if_counted(found: Answer) -> Iterator[str]:
+    """Say which differences usual numbers of runs would show, and what the method with the best mean would beat."""
+    titles, words, pairs = found.titles, found.sample.words, found.shown_pairs
+    if len(pairs) == 1:
+        yield f"{capitalized(if_so_many(found, pairs[0], score=True))}."
+        return
+    shown = sorted(pair.fewest for pair in pairs if pair.fewest)
+    first, *others = ((of, bisect_right(shown, of)) for of in (3, 5, 10, MOST_RUNS))
+    more = listed([f"{count} if of {of}" for of, count in others])
+    yield f"{first[1]} of {counted(len(pairs), 'pair')} would differ if {_each(found, first[0])} {words}, {more}."
+    own = [pair for key in found.order if (pair := found.pair(found.best, key))]
+    if found.reference not in (None, found.best) or not own:
+        return
+    beaten, best = [pair for pair in own if pair.fewest], titles[found.best]
+    if not beaten:
+        yield f"{best}, with the {found.best_words}, could not be told from any other with {MOST_RUNS} either."
+        return
+    named = "every other method" if len(beaten) == len(own) > 1 else few([titles[pair.b] for pair in beaten], "others")
+    most = max(pair.fewest or 0 for pair in beaten)
+    left = [titles[pair.b] for pair in own if not pair.fewest]
+    beyond = f", and not {few(left, 'others')} with {MOST_RUNS} either" if left else ""
+    yield f"{best} would beat {named} if {_each(found, most)} {words} or more{beyond}."
+
+
+def _each(found: Answer, count: int) -> str:
+    """The condition under which pairs of means differ: that so many runs are behind each."""
+    kind = "standard error" if found.question.plus_minus == "se" else "deviation"
+    return f"each ± is a {kind} of {count}"
 
 
 def _only_so_far(found: Answer) -> Iterator[str]:

@@ -7,7 +7,7 @@ the single values.
 
 import re
 
-from reports.headline import headline
+from reports.headline import headline, if_so_many
 from reports.tables.differences import P_VALUE, seen_words
 from reports.tables.formats import escape_latex
 from reports.tables.holds import stands_words
@@ -26,7 +26,7 @@ def sentences(found: Answer, *, latex: bool = False) -> list[str]:
     The first stands for a paper that has no room for more.
     """
     several = len(found.shown_pairs) > 1
-    pairs = [pair for pair in found.shown_pairs if pair.verdict or found.only or not several]
+    pairs = [pair for pair in found.shown_pairs if pair.verdict or pair.fewest or found.only or not several]
     conditions, asked_again = OtherConditions(found), counted_pairs(found)
     texts = [summary(found)] if several else []
     for pair in pairs:
@@ -81,6 +81,9 @@ def sentence(found: Answer, pair: Pair) -> str:
     a, b, question = found.titles[pair.a], found.titles[pair.b], found.question
     scores, gaps = found.scaling.score_format(more=True), found.scaling.gap_format(more=True)
     means = f"{_minus(scores.text(pair.of_a.mean))} against {_minus(scores.text(pair.of_b.mean))}{found.scaling.unit}"
+    if not found.sample.counted:
+        shown = f"{means}; {found.sample.test_words}, {correction_words(question)}"
+        return f"{capitalized(if_so_many(found, pair, score=True))} ({shown})."
     if pair.untested:
         return f"{a} and {b} are not compared in {question.score_name} ({means}): {pair.untested}."
     size, score = found.scaling.gap_words(abs(pair.difference), more=True), question.score_name

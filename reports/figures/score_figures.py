@@ -64,7 +64,10 @@ def interval_plot(
     for row, (values, interval) in enumerate(methods.values()):
         _draw_row(axes, row, values, interval, f"single {sample.value}", scale)
     # A long name wraps, but not inside its number of runs.
-    names = [fill(f"{name}  (n\u00a0=\u00a0{interval.n})", _LONG_NAME) for name, (_, interval) in methods.items()]
+    names = [
+        fill(f"{name}  (n\u00a0=\u00a0{interval.n})" if interval.n else name, _LONG_NAME)
+        for name, (_, interval) in methods.items()
+    ]
     axes.set_yticks(range(len(methods)), names)
     axes.set_ylim(len(methods) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)

@@ -181,6 +181,8 @@ def _count(material: Material, key: str) -> str:
     """The number of searches or runs; runs are named where the others have searches."""
     found = material.answer
     own = found.values[key]
+    if not found.sample.counted:
+        return "not known"
     count = f"{own.n} of {own.count}" if own.failed else own.count
     if not found.sample.of_searches or found.question.methods[key].by_search:
         return str(count)
@@ -226,7 +228,8 @@ def _detail(found: Answer, key: str) -> str:
     single = "a mean of runs" if own.summary else f"{found.sample.values}: {written(own.units)}"
     if own.failed:
         single += f"; set aside: {written(own.failed)}"
-    words, over = "no interval", counted(own.n, found.sample.value)
+    over = counted(own.n, found.sample.value) if found.sample.counted else found.sample.means
+    words = "no interval"
     if shown := interval.within(found.scaling.ends):
         words = f"95 % interval: {form.range(shown)}"
         words = "the 95 % interval holds all scores" if shown == found.scaling.ends else words

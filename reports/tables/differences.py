@@ -56,7 +56,8 @@ def differences(found: Answer) -> Table:
 
 
 def _header(found: Answer) -> tuple[str, ...]:
-    return (*_HEADER, "plain_test", "plain_p") if _has_plain(found) else _HEADER
+    plain = ("plain_test", "plain_p") if _has_plain(found) else ()
+    return (*_HEADER, *plain, *(() if found.sample.counted else ("fewest",)))
 
 
 def _has_plain(found: Answer) -> bool:
@@ -121,7 +122,7 @@ def open_words(found: Answer, pair: Pair) -> str:
         of_family = f"the choice of the best of {len(found.question.compared)}"
     corrected = f", corrected for {of_family}" if alone else ""
     seen = seen_words(found, [pair])
-    return pair.untested or f"cannot tell{corrected}{f'; {seen}' if seen else ''}"
+    return found.untested_words(pair) or f"cannot tell{corrected}{f'; {seen}' if seen else ''}"
 
 
 def seen_words(found: Answer, pairs: Sequence[Pair]) -> str:
@@ -216,7 +217,7 @@ def _columns(found: Answer) -> list[tuple[Column, Callable[[Pair], Cell]]]:
         (tested and _has_size(found), Column("size", numeric=False), lambda pair: Cell(size_words(pair, question))),
         (tested, Column("p (adjusted)"), lambda pair: Cell(pair.p_better, form=P_VALUE)),
         (tested and plain, Column("p (plain)", meaning=of_plain), partial(_plain_p, found)),
-        (True, Column(found.sample.values), _count),
+        (tested or found.sample.counted, Column(found.sample.values), _count),
         (
             tested and _has_smallest(found),
             Column("would have shown", meaning=_would_have_shown(question)),
@@ -238,7 +239,7 @@ def _verdict(found: Answer, pair: Pair) -> str:
     if pair.ahead:
         verdict = f"{found.titles[pair.ahead]} ahead"
     else:
-        verdict = f"{found.titles[pair.better]} better" if pair.better else pair.untested or pair.direction
+        verdict = f"{found.titles[pair.better]} better" if pair.better else found.untested_words(pair) or pair.direction
     failed = f"; {found.with_failed_words(pair)}" if pair.untested is None and pair.means_disagree else ""
     return f"{verdict}{failed}"
 
@@ -276,8 +277,9 @@ def _values(found: Answer, pair: Pair, settings: Pair | None, *, plain: bool) ->
     low, high = pair.interval or (None, None)
     named = (pair.a, pair.b, question.score, question.embeddings, question.unit)
     ends = map(found.scaling.in_file, (pair.difference, low, high, pair.difference_of_all, pair.over_classes))
-    counts = (pair.of_a.n, pair.of_b.n, pair.of_a.runs, pair.of_b.runs)
+    counts: tuple[Value, ...] = (pair.of_a.n, pair.of_b.n, pair.of_a.runs, pair.of_b.runs)
+    counts, fewest = (counts, ()) if found.sample.counted else ((None,) * 4, (pair.fewest,))
     gaps = {name: found.scaling.in_file(getattr(pair, name)) for name in ("smallest", "break_even")}
     of_test = (gaps.get(name, getattr(pair, name)) for name in _OF_TEST)
     of_plain = (plain_test(question, pair) or (None, None)) if plain else ()
-    return (*named, *ends, *counts, *of_test, settings.direction if settings else None, *of_plain)
+    return (*named, *ends, *counts, *of_test, settings.direction if settings else None, *of_plain, *fewest)

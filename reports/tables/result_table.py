@@ -260,14 +260,19 @@ def _values(
 ) -> Iterator[tuple[Value, ...]]:
     """Return the sheet's rows of a method, without those that have no value."""
     unit = "search" if found.question.methods[key].searches else "run"
-    runs = sum(map(len, found.runs.get(key, {}).values()))
+    runs = sum(map(len, found.runs.get(key, {}).values())) if found.sample.counted else None
     models, dimensions = (len(own[0].fold_fingerprints), own[0].dimensions) if own else (1, None)
     for one in scores:
         if interval := one.intervals.get(key):
             size = dimensions and dimensions * (models if one.embeddings == "concatenated" else 1)
             is_primary = _is_primary(found, one)
             ends = (interval.mean, interval.half_width)
-            numbers = (*(map(found.scaling.in_file, ends) if is_primary else ends), interval.n, unit, runs)
+            numbers = (
+                *(map(found.scaling.in_file, ends) if is_primary else ends),
+                interval.n if runs else None,
+                unit,
+                runs,
+            )
             yield (key, one.embeddings, one.in_sheet, size, *numbers, *(ranks if is_primary else (None, None)))
 
 
@@ -279,6 +284,8 @@ def _count(question: Question, own: MethodValues) -> Cell:
         return Cell(own.n, written=f"{own.n}{of} × {planned.runs}")
     if question.sample.of_searches:
         return Cell(own.runs, written=counted(own.runs, "run"))
+    if not question.sample.counted:
+        return Cell(None, written="not known")
     return Cell(own.n, written=f"{own.n}{of}" if of else "")
 
 
@@ -300,7 +307,7 @@ def _caption(found: Answer, measured: MeasuredExperiment | None, rows: Sequence[
     numbers = found.scaling.numbers
     if found.question.lower_is_better:
         numbers += ", lower is better"
-    interval = "" if found.sample.test == "ranks" else found.scaling.spread
+    interval = found.scaling.spread if found.sample.test != "ranks" and found.sample.counted else ""
     if interval and any(cell.is_cut for row in rows for cell in row.cells):
         interval += found.scaling.cut
     unlike = len({planned.searches for planned in found.question.methods.values()} - {0}) > 1

@@ -76,7 +76,7 @@ NumberOfRuns = Annotated[
     ),
 ]
 PlusMinus = Annotated[
-    Literal["sd", "se"],
+    Literal["sd", "se"] | None,
     typer.Option("--plus-minus", help="What ± is: a deviation or a standard error.", rich_help_panel=_PANEL),
 ]
 Compare = Annotated[
@@ -126,7 +126,7 @@ def audit(
     best_of: BestOf = "",
     where: WhereOption = None,
     n: NumberOfRuns = "",
-    plus_minus: PlusMinus = "sd",
+    plus_minus: PlusMinus = None,
     compare: Compare = None,
     margin: Margin = None,
     scale: ScaleOption = None,

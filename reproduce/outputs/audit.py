@@ -127,8 +127,11 @@ def _known(name: str, text: str) -> list[tuple[str, str]]:
 
 
 def board_of(found: Audit) -> Board | None:
-    """The board of the answers on several datasets; exported experiments have theirs from `reproduce board`."""
-    if found.exported or len(found.answers) < 2:
+    """The board of the answers on several datasets; exported experiments have theirs from `reproduce board`.
+
+    Without intervals there is none.
+    """
+    if found.exported or len(found.answers) < 2 or found.table.repeats == "uncounted summary":
         return None
     from reports.board.boards import board_of_answers
 

@@ -54,7 +54,7 @@ def _details(found: Answer, key: str) -> dict[str, Any]:
     own, interval = found.values[key], found.intervals[key]
     scaling = found.scaling
     details: dict[str, Any] = {"score": short(scaling.in_file(interval.mean))}
-    deviation = own.summary[0] if own.summary else float(np.std(own.units, ddof=1)) if own.n > 1 else None
+    deviation = own.summary[0] if own.summary and own.n else float(np.std(own.units, ddof=1)) if own.n > 1 else None
     if deviation is not None:
         error = {"value": short(deviation / math.sqrt(own.n)), "method": "standard deviation / sqrt(num_samples)"}
         spread = {"standard_deviation": short(deviation), "num_samples": own.n}
@@ -66,7 +66,8 @@ def _details(found: Answer, key: str) -> dict[str, Any]:
         details["uncertainty"] = uncertainty
     values = ", ".join(str(short(scaling.in_file(value))) for value in own.failed)
     failed = {f"failed_{found.sample.word}_values": values} if own.failed else {}
-    details["details"] = {"unit": found.sample.word, "runs": str(own.runs), **failed}
+    runs = {"runs": str(own.runs)} if found.sample.counted else {}
+    details["details"] = {"unit": found.sample.word, **runs, **failed}
     return details
 
 

@@ -80,6 +80,7 @@ def asked_by(read: ReadScores) -> dict[str, Any]:
         "scale": read.scale,
         "lower_is_better": read.lower_is_better,
         "folds": read.folds,
+        "plus_minus": read.plus_minus,
         "shared": read.column,
     }
 

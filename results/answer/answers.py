@@ -15,7 +15,7 @@ from results.answer.intervals import Interval
 from results.answer.question import Question
 from results.answer.sample import Sample
 from results.answer.scaling import Scaling
-from results.answer.values import Finding, MethodValues, Pair, Runs
+from results.answer.values import MOST_RUNS, Finding, MethodValues, Pair, Runs
 from results.spec.plan import LeftOut
 from results.wording import counted, first_of, place_words
 
@@ -263,11 +263,12 @@ class Answer:
         """A row per pair that was asked for: difference and half width, p values and verdicts.
 
         Numbers are in the unit of `methods`. `difference_of_all` counts the searches (or runs) that failed too.
+        `fewest` is the number of runs from which on one is better, where nothing says how many there are.
         """
         of_pair = ("a", "b", "difference", "difference_of_all", "better", "half_width", "p", "p_better", "smallest")
-        columns = [*of_pair, "break_even", "size", "untested", "ahead", "extent"]
+        columns = [*of_pair, "break_even", "size", "untested", "ahead", "extent", "fewest"]
         rows = [[getattr(pair, name) for name in columns] for pair in self.shown_pairs]
-        return pd.DataFrame(rows, columns=columns)
+        return pd.DataFrame(rows, columns=columns).astype({"fewest": "Int64"})
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per pair as it is shown: percentages in points, and the p value that verdicts follow from."""
@@ -292,7 +293,18 @@ class Answer:
             return f"{self.titles[pair.better]} better"
         if pair.ahead:
             return self.ahead_words(pair)
-        return "equal" if pair.size == "within" else pair.untested or pair.direction
+        return "equal" if pair.size == "within" else self.untested_words(pair) or pair.direction
+
+    def untested_words(self, pair: Pair) -> str:
+        """Write why a pair was not tested; empty if it was.
+
+        Of means of an unknown number n of runs it is what would be shown: `A better if n ≥ 4`.
+        """
+        if pair.untested != "n not known":
+            return pair.untested or ""
+        if pair.fewest is None:
+            return f"cannot tell even if n = {MOST_RUNS}"
+        return f"{self.titles[pair.higher]} better if n ≥ {pair.fewest}"
 
     def __repr__(self) -> str:
         """Return the answer in a line: what the first pairs show, claims first."""

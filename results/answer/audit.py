@@ -220,6 +220,8 @@ def _repeats(read: ReadScores) -> list[str]:
         case "summary":
             behind = "fold" if read.folds else "run"
             return [f"means and deviations of {counted_span(own['n'].astype(int), behind)} each ({read.column})"]
+        case "uncounted summary":
+            return [f"means and deviations of an unknown number of {'folds' if read.folds else 'runs'} ({read.column})"]
         case "block":
             return [counted(len(rows), "run"), f"paired by {read.column} ({counted(rows['run'].nunique(), 'value')})"]
         case "fold":

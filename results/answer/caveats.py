@@ -53,7 +53,7 @@ def of_budget(found: Answer) -> Iterator[Finding]:
     pairs = [pair for pair in found.shown_pairs if not (pair.of_a.planned.constant and pair.of_b.planned.constant)]
     if found.shown_pairs and not pairs:
         return
-    if len(question.compared) > 1 and not question.looks and question.sample.test != "ranks":
+    if len(question.compared) > 1 and not question.looks and question.sample.test != "ranks" and found.sample.counted:
         if (seen := found.would_have_shown(pairs)) and question.sample.test != "assumed":
             yield _seen_finding(found, pairs, seen)
             return

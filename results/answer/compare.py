@@ -37,7 +37,7 @@ from results.answer.pair_tests import (
 )
 from results.answer.question import ALPHA, Question
 from results.answer.typical import mean_errors, method_values
-from results.answer.values import Direction, MethodValues, Pair, Runs, Untested
+from results.answer.values import MOST_RUNS, Direction, MethodValues, Pair, Runs, Untested
 from results.records.scores_table import FEWEST_DATASETS
 
 
@@ -71,7 +71,9 @@ def compare(
     if question.compare != "all" and ordered[:1] != tested[:1]:
         tested = []  # The one that others are compared with is not complete.
     verdicts: dict[tuple[str, str], dict[str, Any]] = {}
-    if len(tested) > 1 and question.sample.test == "ranks":
+    if len(ordered) > 1 and not question.sample.counted:
+        verdicts = fewest_runs(question, compared, ordered)
+    elif len(tested) > 1 and question.sample.test == "ranks":
         verdicts = _over_datasets(tested, compared, question)
     elif len(tested) > 1:
         verdicts = _verdicts(tested, differences_of(question, compared, tested), question, only)
@@ -80,6 +82,33 @@ def compare(
         found = verdicts.get((a, b)) or {"untested": untested[a] or untested[b]}
         pairs.append(Pair(a, b, compared[a], compared[b], sign=question.sign, **found).agreed())
     return tuple(pairs)
+
+
+def fewest_runs(
+    question: Question, values: Mapping[str, MethodValues], names: Sequence[str]
+) -> dict[tuple[str, str], dict[str, Any]]:
+    """Find from how many runs behind each mean on the pairs differ, where nothing says how many there are.
+
+    Every number of runs from 2 to `MOST_RUNS` has its tests, with the correction of their family. With more runs of the
+    same means and deviations every p value is smaller, so a claim of fewer runs is one of more.
+    """
+    asked, shown = _asked(names, question.compare), []
+    for count in range(2, MOST_RUNS + 1):
+        known = {name: _of_so_many(values[name], count, question) for name in names}
+        tested = differences_of(question, known, names)
+        tested = tested.at(slice(len(tested.difference) if question.compare == "all" else len(names) - 1))
+        shown.append(_p_values(tested, question)["p_better"][[*asked]] < question.alpha)
+    enough = MOST_RUNS + 1 - np.sum(shown, axis=0)
+    return {
+        pair: {"untested": "n not known", "fewest": int(fewest) if fewest <= MOST_RUNS else None}
+        for pair, fewest in zip(asked.values(), enough, strict=True)
+    }
+
+
+def _of_so_many(own: MethodValues, count: int, question: Question) -> MethodValues:
+    """A mean as it would be of so many runs: its deviation is what stands behind it, or follows from the error."""
+    spread, _ = own.summary or (0.0, 0)
+    return replace(own, summary=(spread * count**0.5 if question.plus_minus == "se" else spread, count))
 
 
 def differences_of(
@@ -282,6 +311,8 @@ def plain_test(question: Question, pair: Pair) -> tuple[str, float] | None:
     It takes all values, also those that are set aside, pools nothing and corrects nothing. None where it has no answer.
     """
     a, b = pair.of_a, pair.of_b
+    if not question.sample.counted:
+        return None
     if question.sample.test == "ranks":
         return None if pair.p is None else ("Wilcoxon's signed-rank test", pair.p)
     if a.summary and b.summary:

@@ -109,7 +109,7 @@ class Question(Reading):
         lower_is_better: Whether a lower score is better. None is no, unless the score's name says that it is.
         digits: Digits after the point of a score in sentences. Tables have one more.
         shared: What the column of blocks is called.
-        folds: Number of folds of a cross-validation.
+        folds: Number of folds of a cross-validation; -1 if they are folds of an unknown number.
         keep_all: Whether values that lie far from the others of their method count too.
     """
 

@@ -11,11 +11,12 @@ from typing import Any, Literal
 
 from results.wording import plural
 
-Unit = Literal["search", "single search", "run", "block", "fold", "dataset", "summary"]
+Unit = Literal["search", "single search", "run", "block", "fold", "dataset", "summary", "uncounted summary"]
 """What a method's values are: means of repeated searches, the runs of its only search, or runs of a given setting.
 
 In scores that were measured elsewhere also runs on blocks that all methods share (splits, subjects, seeds), folds of a
-cross-validation, one score on each of several datasets, or a mean of runs with its deviation.
+cross-validation, one score on each of several datasets, or a mean of runs with its deviation. An uncounted summary is
+of a number of runs that nothing says.
 """
 
 Test = Literal["pooled", "assumed", "paired", "welch", "ranks"]
@@ -45,6 +46,7 @@ class Sample:
         may_err: Where wrong claims are more likely than the level says (docs: How it is tested).
         of_searches: Whether a value is the mean of a whole search.
         takes_more: Whether more values show smaller differences: folds and datasets are no more data.
+        counted: Whether it is known how many values there are. If not, an answer says how many would show a difference.
     """
 
     word: str
@@ -60,6 +62,7 @@ class Sample:
     may_err: str = ""
     of_searches: bool = False
     takes_more: bool = True
+    counted: bool = True
 
     @property
     def words(self) -> str:
@@ -123,6 +126,19 @@ _FOLDS = Sample(
     interval_words="Student's t over folds of a cross-validation, corrected as by Nadeau and Bengio (2003)",
     takes_more=False,
 )
+_OF_FOLDS = replace(
+    _SUMMARY,
+    word="fold",
+    about="this dataset",
+    means=_FOLDS.means,
+    given=_FOLDS.given,
+    test_words=f"{_SUMMARY.test_words}, corrected for folds that share training data,",
+    interval_words=_FOLDS.interval_words,
+    takes_more=False,
+)
+_UNCOUNTED: Mapping[str, Any] = MappingProxyType(
+    {"counted": False, "means": "an unknown number of {words}", "point": "The points are means over {words}."}
+)
 
 _SAMPLES: Mapping[str, Sample] = MappingProxyType(
     {
@@ -175,16 +191,9 @@ _SAMPLES: Mapping[str, Sample] = MappingProxyType(
             takes_more=False,
         ),
         "summary": _SUMMARY,
-        "summary of folds": replace(
-            _SUMMARY,
-            word="fold",
-            about="this dataset",
-            means=_FOLDS.means,
-            given=_FOLDS.given,
-            test_words=f"{_SUMMARY.test_words}, corrected for folds that share training data,",
-            interval_words=_FOLDS.interval_words,
-            takes_more=False,
-        ),
+        "summary of folds": _OF_FOLDS,
+        "uncounted summary": replace(_SUMMARY, **_UNCOUNTED),
+        "uncounted summary of folds": replace(_OF_FOLDS, **_UNCOUNTED),
     }
 )
 
@@ -198,7 +207,7 @@ def sample_of(unit: Unit, shared: str = "", *, folds: bool = False) -> Sample:
         shared: What the column of blocks is called.
         folds: Whether the values are of folds of a cross-validation.
     """
-    sample = _SAMPLES["summary of folds" if unit == "summary" and folds else unit]
+    sample = _SAMPLES[f"{unit} of folds" if folds and f"{unit} of folds" in _SAMPLES else unit]
     word = shared if unit == "block" and shared else sample.word
     filled: dict[str, Any] = {"word": word}
     for name, text in ((one.name, getattr(sample, one.name)) for one in fields(sample) if one.name != "word"):

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -11,9 +11,10 @@ from scipy import special
 
 from results.answer.answers import Answer
 from results.answer.caveats import NAMED, caveats, in_records, takes_words
+from results.answer.compare import compare
 from results.answer.pair_tests import MOST_DEGREES, SHARE_OF_BETTER, Numbers, break_even, family, power_words
 from results.answer.planning import more_for
-from results.answer.values import Finding, Pair
+from results.answer.values import MOST_RUNS, Finding, Pair
 from results.records.columns import RUN
 from results.wording import counted, few, joined, listed, some, things, verb
 
@@ -42,11 +43,36 @@ class ScoresAnswer(Answer):
 def _findings(found: ScoresAnswer) -> Iterator[Finding]:
     yield from (Finding("warning", sentence, "data") for sentence in found.reading)
     yield from caveats(found)
+    yield from _uncounted(found)
     yield from _needed(found)
     yield from _single(found)
     yield from _left_out(found)
     for kind in (_unshared, _together, _unequal, _equal, _rounded):
         yield from kind(found)
+
+
+def _uncounted(found: Answer) -> Iterator[Finding]:
+    """Say what is not known of means of an unknown number of runs, and what a standard error would change."""
+    question, words = found.question, found.sample.words
+    if found.sample.counted or not found.shown_pairs:
+        return
+    text = (
+        f"Nothing says how many {words} (n) are behind each mean, so no pair has a verdict, but the smallest n up to "
+        f"{MOST_RUNS} with which it would differ."
+    )
+    n = "5-folds" if question.folds else "5"
+    parts = [f"--n {n} answers for 5 {words} of each, with intervals and p values"]
+    if not question.folds:
+        parts.append("--n 5-folds for folds of a cross-validation, which show less")
+    detail = f"{'; '.join(parts)}."
+    if question.plus_minus is None:
+        if_errors = compare(replace(question, plus_minus="se"), found.values)
+        shown, taken = (sum(pair.fewest is not None for pair in pairs) for pairs in (if_errors, found.pairs))
+        detail += (
+            f" Each ± is taken as a standard deviation of the {words}. As standard errors (--plus-minus se) they show, "
+            f"up to n = {MOST_RUNS}, not {taken} but {counted(shown, 'difference')}."
+        )
+    yield Finding("limit", text, "comparison", detail)
 
 
 def _needed(found: Answer) -> Iterator[Finding]:

@@ -135,9 +135,10 @@ def _alone(question: Question, own: MethodValues) -> Interval:
     """The interval of a method over its own values."""
     if own.summary:
         deviation, number = own.summary
-        shares = 1 / number + (1 / (number - 1) if question.folds and number > 1 else 0)
-        half = t_quantile(0.975, number - 1) * deviation * shares**0.5 if number > 1 else None
-        return Interval(own.mean, half, number)
+        if number < 2:
+            return Interval(own.mean, None, number)
+        shares = 1 / number + (1 / (number - 1) if question.folds else 0)
+        return Interval(own.mean, t_quantile(0.975, number - 1) * deviation * shares**0.5, number)
     alone = student_t_interval(own.units)
     if question.sample.test == "ranks":
         return Interval(alone.mean, None, alone.n)

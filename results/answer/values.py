@@ -13,10 +13,13 @@ from results.answer.question import Planned
 Direction = Literal["a better", "b better", "cannot tell"]
 Size = Literal["beyond", "within", "cannot tell"]
 Incomplete = Literal["searches missing", "runs missing", "older evaluation"]
-Untested = Incomplete | Literal["single runs", "search not known", "fewer than 6 datasets"]
+Untested = Incomplete | Literal["single runs", "search not known", "fewer than 6 datasets", "n not known"]
 
 Runs = Mapping[str, Mapping[Any, list[float]]]
 """Values of one score in the runs of each search, by method and by number (or name) of the search."""
+
+MOST_RUNS = 30
+"""Of means of an unknown number of runs it is said whether so many would show a difference."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class MethodValues:
         planned: What the method is.
         missing: What it lacks; None if it is complete.
         failed: Values that failed, which are set aside (`typical.failed`).
-        summary: Deviation and number of the runs, where only their mean is known.
+        summary: Deviation and number of the runs, where only their mean is known. The number is 0 if nothing says it.
     """
 
     units: tuple[float, ...]
@@ -53,7 +56,7 @@ class MethodValues:
     @cached_property
     def mean_of_all(self) -> float:
         """Mean of all values, also of those that failed; NaN without any."""
-        return float(np.mean([*self.units, *self.failed])) if self.count else math.nan
+        return float(np.mean([*self.units, *self.failed])) if self.units or self.failed else math.nan
 
     @property
     def count(self) -> int:
@@ -91,6 +94,8 @@ class Pair:
             is better would be gone; 0 without a claim.
         direction: Which method is better, as far as the data can tell.
         size: Whether the difference is beyond the margin or within it, as far as they can tell.
+        fewest: Where nothing says how many runs are behind the means, the smallest number of runs of each from which on
+            one would be called better (`fewest_runs`); None if not with `MOST_RUNS` either.
         ahead: Name of the method that is better as far as the `extent` goes, which is no verdict about
             methods (`limited`).
         sign: 1 if a higher score is better, else -1.
@@ -115,6 +120,7 @@ class Pair:
     shift: float | None = None
     ends: tuple[float, float] | None = None
     ahead: str | None = None
+    fewest: int | None = None
     sign: int = 1
 
     @property
@@ -162,6 +168,11 @@ class Pair:
         if self.size == "within" and (self.of_a.planned.extents or self.of_b.planned.extents):
             return replace(self, size="cannot tell")
         return self
+
+    @property
+    def higher(self) -> str:
+        """Name of the method with the better mean."""
+        return self.a if self.sign * self.difference >= 0 else self.b
 
     @property
     def better(self) -> str | None:

@@ -24,10 +24,10 @@ ROLES = {
     ),
     "search": (("search", "study"), ""),
     "paired": (("split", "block", "subject", "case", "patient"), ""),
-    "fold": (("fold",), rf"(cv|k|outer|test)?_?fold{_NUMBERED}"),
+    "fold": (("fold",), rf"(cv|k|outer|test)?_?fold{_NUMBERED}|fold_year"),
     "run": (
         ("run", "seed", "rep", "trial_seed", "random_seed", "replicate", "repeat", "repetition"),
-        rf"((.*_)?(seed|random_state)|(run|rep|repeat|repetition|replicate))s?{_NUMBERED}|"
+        rf"(?!(n|num|number)_)((.*_)?(seed|random_state)|(run|rep|repeat|repetition|replicate))s?{_NUMBERED}|"
         r"exp(eriment)?_(no|nr|num|number)",
     ),
     "state": (("state", "status"), ""),
@@ -99,7 +99,23 @@ _MODIFIERS = {
     *PARTS_OF_DATA,
 }
 _SUMMARIES = {"average", "avg", "overall", "total", "std", "stddev", "stdev", "rank", "ranks", "wins", "win", "ties"}
-_DIFFERENCES = {"delta", "diff", "difference", "gain", "improvement", "pval", "pvalue", "stat", "gap", "lo", "hi", "ci"}
+_DIFFERENCES = {
+    *(
+        "delta",
+        "diff",
+        "difference",
+        "gain",
+        "improvement",
+        "speedup",
+        "pval",
+        "pvalue",
+        "stat",
+        "gap",
+        "lo",
+        "hi",
+        "ci",
+    )
+}
 _STATISTICS = {"mean", "median", "min", "max", "minimum", "maximum", "sum", "all", "losses", "count"}
 MISSING = ("", "nan", "na", "n/a", "null", "none", "-")
 _NO_WIDTH = re.compile(r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
@@ -191,7 +207,7 @@ def is_time(name: str) -> bool:
 
 def is_only_time(name: str) -> bool:
     """Tell whether a column has the name of a time and of nothing else, as `training_time_s`, and not `Time-CNN`."""
-    words = words_of(name)
+    words = words_of(re.sub(r"[ _(]+(s|h|ms)\)?$", "", name))
     return is_time(name) and (words[-1] in _TIMES or {*words} <= _TIMES | _MODIFIERS | _OF_TIMES)
 
 

@@ -70,6 +70,7 @@ from results.records.scores_table import (
     Repeats,
     ScoreScale,
     ScoresError,
+    Spread,
     check_filled,
     check_texts,
     left_out_rows,
@@ -105,8 +106,6 @@ def read_scores(table: pd.DataFrame, reading: Reading | None = None) -> ReadScor
             "this is a table of results, which the suite wrote; give the scores of the runs that it was made from, or "
             "for those of a store the folder of `reproduce export runs`"
         )
-    if reading.n.casefold().startswith("n"):
-        raise ScoresError(f"--n {reading.n}: write the number of runs behind each mean in place of N")
     return _read_by_guesses(table, reading)
 
 
@@ -141,7 +140,8 @@ class _Reader:
         self.parts: dict[str, list[str]] = {}
         self.method = self.dataset = self.search = self.block = self.fold = self.metric = ""
         self.runs: tuple[str, ...] = ()
-        self.score = self.melted = self.spread = self.spread_kind = self.number = ""
+        self.score = self.melted = self.spread = self.number = ""
+        self.spread_kind: Spread | None = None
         self.others: tuple[str, ...] = ()
         self.folds_behind = 0
         self.run_in_name = ""
@@ -176,7 +176,7 @@ class _Reader:
             raise ScoresError(f"nothing to compare: {own['method'].iloc[0]} has the only score in {self.score!r}")
         self._name_equal_rows(own)
         repeats, column = self._what_repeats(own)
-        extra = ("deviation", "n") if repeats == "summary" else ()
+        extra = ("deviation", "n") if self.spread else ()
         return ReadScores(
             long.assign(metric=long["name"], embeddings="")[
                 [*PLACES, "embeddings", "metric", "value", *extra]
@@ -187,6 +187,7 @@ class _Reader:
             repeats=repeats,
             column=column,
             folds=places["fold"].nunique() if repeats == "fold" else self.folds_behind,
+            plus_minus=self.spread_kind,
             lower_is_better=lower,
             roles={role: name for role, name in self._roles(column).items() if name},
             unread={
@@ -283,9 +284,12 @@ class _Reader:
     def _leave_summaries_out(self, column: str, *, of_columns: bool) -> None:
         names = texts_of(self.table[column])
         sums = [name for name in names.unique() if is_summary(name, of_columns=of_columns)]
+        if column == self.fold and (names == "").any():  # A mean over the folds has none.
+            sums.append("")
         if sums and len(sums) < names.nunique():
             rows = self.table.index[names.isin(sums)]
-            self.said.append(f"Left out: {rows_words(rows)} ({column} {listed(sums)}), which sum up others.")
+            named = listed([name or "empty" for name in sums])
+            self.said.append(f"Left out: {rows_words(rows)} ({column} {named}), which sum up others.")
             self.table = self.table[~names.isin(sums)]
 
     # Methods and datasets
@@ -369,8 +373,8 @@ class _Reader:
         taken = {self.dataset, self.metric, *self.why, *self._parts, SWEEP}
         taken |= {name for role in ROLES if role != "method" for name in self._of_role(role)}
         free = [name for name in table.columns if name not in taken and not NOTES.fullmatch(name)]
-        words = [name for name in free if not is_number(table[name]) and not name.endswith("±")]
-        return [name for name in words if not texts_of(table[name]).str.match(r"-?\d|\[").all()]
+        words = {name: texts_of(table[name]) for name in free if not is_number(table[name]) and name[-1:] != "±"}
+        return [name for name, own in words.items() if own.any() and not own.str.match(r"-?\d|\[").all()]
 
     def _are_columns(self, named: Sequence[str]) -> bool:
         """Whether the methods are columns of numbers; asks if other columns could name them."""
@@ -568,6 +572,9 @@ class _Reader:
         self.search = "" if self.search == self.block else self.search
         taken = {self.method, self.dataset, self.search, self.block, self.fold, *self.why, *self._parts}
         there = [given] if given else [name for name in self._of_role("run") if name not in taken]
+        for name in filter(None, (self.fold, *there)):
+            if texts_of(self.table[name]).str.contains(r"\d").any():  # Not where words name the repeats.
+                self._leave_summaries_out(name, of_columns=True)
         there = [name for name in there if texts_of(self.table[name]).nunique() > 1 or len(there) == 1]
         if asked.run == EACH_ROW:
             self.why |= dict.fromkeys(there, "every row is a run")
@@ -634,6 +641,10 @@ class _Reader:
 
     def _find_runs(self, there: Sequence[str]) -> None:
         """Find what numbers runs: one column that does, else all of them."""
+        if any("seed" in words_of(name) for name in there):  # What differs from row to row names rows and no runs.
+            there = [
+                name for name in there if "seed" in words_of(name) or texts_of(self.table[name]).duplicated().any()
+            ]
         self.runs = tuple(there)
         if len(there) < 2:
             return
@@ -725,15 +736,17 @@ class _Reader:
         rows = pd.concat(self._keys(self.method, self.dataset), axis=1).loc[self._of_score().index]
         if not spread or rows.duplicated().any():
             return
+        seeds = [name for name in self._of_role("run") if "seed" in words_of(name)]
         self.runs, self.search, self.block, self.fold = (), "", "", ""
-        self.spread, self.spread_kind = spread, self.reading.plus_minus if kind == "±" else kind
-        given = re.fullmatch(r"(\d+|n)?[ -]*(runs?|folds?)?", self.reading.n.casefold())
+        self.spread = spread
+        self.spread_kind = self.reading.plus_minus if kind == "±" else "se" if kind == "se" else "sd"
+        given = re.fullmatch(r"(\d+)?[ -]*(runs?|folds?)?", self.reading.n.casefold())
         if given is None or given[1] in ("0", "1"):
             raise ScoresError(f"--n {self.reading.n}: write the number of runs behind each mean, such as 5, or 5-folds")
         self.number = next((name for name in self.table.columns if is_number_of_runs(name)), "")
         if given[1]:
             self.number = "n" if self.number == "n" else f"n = {given[1]}"
-            self.table = self.table.assign(**{self.number: 2 if given[1] == "n" else int(given[1])})
+            self.table = self.table.assign(**{self.number: int(given[1])})
         elif not self.number and self.dataset and self.table[self._independent()[0]].nunique() >= FEWEST_DATASETS:
             self.said.append(
                 f"{spread} is not used: nothing says of how many runs. --n with their number answers for each "
@@ -741,22 +754,22 @@ class _Reader:
             )
             self.why[spread], self.spread = "of an unknown number of runs", ""
             return
-        elif not self.number:
-            folds = f"-{given[2]}" if given[2] else "-folds" if "cv" in words_of(self.score) else ""
-            raise self._asks(
-                f"{self.score} and {spread} are summaries of runs; add a column n with the number of runs of each, or "
-                "--n with the number that all have (5-folds, if it is folds)",
-                n=f"N{folds}",
+        elif seeds and not self.number:
+            self.said.append(
+                f"{spread} is not used: each row is of one {seeds[0]}, so it is no deviation of runs; --n takes it as "
+                "one of so many."
             )
-        self._ask_what_n_are(given[2] or "", kind)
+            self.why[spread], self.spread, self.runs = "of one run, such as over images", "", tuple(seeds[:1])
+            return
+        self._find_what_n_are(given[2] or "")
         lacking = texts_of(self.table[spread]) == ""
         if lacking.any() and not lacking.all():
             self.said.append(f"Left out: {rows_words(self.table.index[lacking])} (no {spread}).")
             self.table = self.table[~lacking]
 
-    def _ask_what_n_are(self, said: str, kind: str) -> None:
-        """Ask whether n are folds, whose deviations are none of runs, where all have five or ten."""
-        counts = {*numbers_of(self.table[self.number])["value"].dropna()}
+    def _find_what_n_are(self, said: str) -> None:
+        """Find whether n are folds, whose deviations are none of runs; ask where all have five or ten."""
+        counts = {*numbers_of(self.table[self.number])["value"].dropna()} if self.number else {-1.0}
         named = self.number.casefold()
         said = said or ("folds" if "cv" in words_of(self.score) else "")
         said = said or ("runs" if "run" in named or "seed" in named or self.number.startswith("n = ") else "")
@@ -918,9 +931,13 @@ class _Reader:
         setting = is_setting(name) or name.casefold() == SWEEP
         if (not setting or is_size(name)) and (by := self._follows(cells)):
             return f"follows from {by}"
-        planned = is_shared(cells, texts_of(self.table.loc[cells.index, self.method]))
+        methods = texts_of(self.table.loc[cells.index, self.method])
+        planned = is_shared(cells, methods)
+        if not told and self._is_of_some(name, methods):
+            planned = planned or 2 * cells.nunique() < len(cells)
         if setting:  # A run can stop at an epoch of its own.
             own = name.casefold() in COUNTERS or is_size(name)
+            told = told or (own and self._ends_runs(name, cells))
             return "differs from run to run" if own and told and not planned else ""
         if name == ROW or name not in self.others:  # Names of runs and of files are all different.
             return "differs from row to row" if not cells.duplicated().any() or (told and not planned) else ""
@@ -976,12 +993,26 @@ class _Reader:
 
     def _is_curve(self, counter: str) -> bool:
         """Whether a counter is of epochs or steps, or scores rise or fall along it, and not from run to run."""
+        return bool(re.search("epoch|step", counter.casefold())) or self._moves_with(counter)
+
+    def _moves_with(self, counter: str) -> bool:
+        """Whether scores rise or fall along a counter."""
         table = self._of_score()
-        if re.search("epoch|step", counter.casefold()):
-            return True
         both = pd.concat([numbers_of(table[name])["value"] for name in (counter, self._values)], axis=1)
         ranks = both.groupby([key.loc[table.index] for key in self._keys(self.method, self.dataset)]).rank(pct=True)
         return bool(abs(ranks.corr().iloc[0, 1]) > 0.5)
+
+    def _ends_runs(self, counter: str, cells: pd.Series) -> bool:
+        """Whether a counter of epochs says where the run of each row stopped, and is not that of a curve.
+
+        Within every method its steps are uneven and not in the order of the rows, and scores do not move along it.
+        """
+        if not re.search("epoch|step|iter", counter.casefold()) or not is_number(self.table[counter]):
+            return False
+        methods = texts_of(self.table.loc[cells.index, self.method])
+        groups = [own.dropna() for _, own in pd.to_numeric(cells, errors="coerce").groupby(methods, sort=False)]
+        uneven = all(len({*np.diff(np.unique(own))}) > 1 and not own.is_monotonic_increasing for own in groups)
+        return uneven and not self._moves_with(counter)
 
     def _check_repeats(self) -> None:
         """Count rows that are there twice once, and ask about two rows of one run with other scores."""
@@ -1163,15 +1194,14 @@ class _Reader:
             long = pd.concat([places.assign(name=name, given=table[name]) for name in (self.score, *known)])
         long = long.assign(**numbers_of(long["given"]))
         if self.spread:
-            spread, number = (numbers_of(table[name])["value"] for name in (self.spread, self.number))
+            spread = numbers_of(table[self.spread])["value"]
+            number = numbers_of(table[self.number])["value"] if self.number else pd.Series(0.0, spread.index)
             scored = numbers_of(table[self._values])["value"].notna()
-            bad = (spread.isna() | (spread < 0) | ~(number >= 1))[scored]
+            bad = (spread.isna() | (spread < 0) | (~(number >= 1) & bool(self.number)))[scored]
             if bad.any():
-                raise ScoresError(
-                    f"row {bad[bad].index[0]}: give {self.spread!r} (0 or more) and {self.number!r} (1 or more) as "
-                    "numbers"
-                )
-            spread = spread * number**0.5 if self.spread_kind == "se" else spread
+                counts = f" and {self.number!r} (1 or more) as numbers" if self.number else " as a number"
+                raise ScoresError(f"row {bad[bad].index[0]}: give {self.spread!r} (0 or more){counts}")
+            spread = spread * number**0.5 if self.spread_kind == "se" and self.number else spread
             long = long.assign(deviation=spread.reindex(long["at"]).to_numpy(), n=number.reindex(long["at"]).to_numpy())
         return long.reset_index(drop=True)
 
@@ -1300,7 +1330,7 @@ class _Reader:
 
     def _what_repeats(self, own: pd.DataFrame) -> tuple[Repeats, str]:
         if self.spread:
-            return "summary", self.spread
+            return "summary" if self.number else "uncounted summary", self.spread
         if self.block:
             return "block", self.block
         if self.search:

@@ -11,8 +11,14 @@ from results.records.frame import EMBEDDING_KINDS
 
 ScoreScale = Literal["fractions", "percent", "points", "times"]
 
-Repeats = Literal["run", "search", "block", "fold", "dataset", "summary"]
-"""What a row repeats: a run, a search, a block that all methods share, a fold, a dataset; or it sums runs up."""
+Repeats = Literal["run", "search", "block", "fold", "dataset", "summary", "uncounted summary"]
+"""What a row repeats: a run, a search, a block that all methods share, a fold, a dataset; or it sums runs up.
+
+Of how many runs an uncounted summary is, nothing says.
+"""
+
+Spread = Literal["sd", "se"]
+"""What stands behind a mean: a standard deviation of the runs, or a standard error of the mean."""
 
 PLACES = ("experiment", "question", "planned", "dataset", "method", "search", "run")
 
@@ -51,7 +57,7 @@ class Reading:
         scale: What the scores are; None to tell it from their range. `points` are no percentages; `times` are positive
             and compared by their ratios.
         lower_is_better: Whether a lower score is better. None to tell it from the name.
-        plus_minus: What stands behind ± in a summary: a standard deviation, or a standard error.
+        plus_minus: What stands behind ± in a summary. None is not known, and taken as a standard deviation.
     """
 
     method: str = ""
@@ -66,7 +72,7 @@ class Reading:
     n: str = ""
     scale: ScoreScale | None = None
     lower_is_better: bool | None = None
-    plus_minus: Literal["sd", "se"] = "sd"
+    plus_minus: Spread | None = None
 
     def options(self) -> list[str]:
         """Return the options of `reproduce audit` that say the same."""
@@ -77,7 +83,7 @@ class Reading:
                 words += [] if value is None else [option if value else "--higher-is-better"]
             elif name == "where":
                 words += [word for column, cell in value for word in (option, f"{column}={cell}")]
-            elif value and (name, value) != ("plus_minus", "sd"):
+            elif value:
                 words += [option, str(value)]
         return words
 
@@ -117,13 +123,15 @@ class ReadScores:
         frame: One row per run and score, with the columns of `results.records.frame.scores` and those in which
             `reproduce export runs` writes what an experiment asks: experiment, question, planned. They are empty in
             other tables, as is `search` where none is given. `run` is what rows are paired by, where they are.
-            Summaries have the columns deviation and n. Percentages are fractions of 1, others as they are.
+            Summaries have the columns deviation and n. Of uncounted ones n is 0, and the deviation can be a standard
+            error (`plus_minus`). Percentages are fractions of 1, others as they are.
         score: The compared score's name in the table; `metric` and `embeddings` as in the frame.
         scale: What its values were taken for.
         scores: Names of all scores.
         repeats: What a row repeats.
         column: The column that says so, such as the one of the blocks.
-        folds: Number of folds of each repeat; of a summary over folds, their number.
+        folds: Number of folds of each repeat; of a summary over folds, their number, -1 if nothing says it.
+        plus_minus: What stands behind a mean of a summary; None if nothing says it.
         lower_is_better: Whether a lower score is better.
         exported: Whether `reproduce export runs` wrote the table.
         roles: The columns that were read, by what they are.
@@ -139,6 +147,7 @@ class ReadScores:
     repeats: Repeats = "run"
     column: str = ""
     folds: int = 0
+    plus_minus: Spread | None = None
     lower_is_better: bool = False
     exported: bool = False
     roles: Mapping[str, str] = field(default_factory=dict)

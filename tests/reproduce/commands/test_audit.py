@@ -51,6 +51,7 @@ AUDIT_TABLES = ROOT / "tests" / "support" / "audit_tables"
         ("paired", "paired.csv", ("--paired", "seed")),
         ("folds", "cv10x10.csv", ()),
         ("datasets", "demsar.csv", ()),
+        ("unknown n", "means_without_n.csv", ()),
     ],
 )
 def test_every_table_of_the_documentation_is_answered_as_it_says(say, tmp_path, name, table, options):
@@ -247,6 +248,28 @@ def test_files_as_spreadsheets_and_archives_write_them_are_read(say, tmp_path):
     (tmp_path / "lines.csv").write_text('method,note,accuracy\nA,"two\nlines",70\nB,x,none at all\n')
     assert "row 4: 'none at all' in 'accuracy' is no number" in say("audit", "lines.csv").err
     assert "--where epoch: write COLUMN=VALUE" in say("audit", "german.csv", "--where", "epoch").err
+
+
+def test_means_of_an_unknown_number_of_runs_are_answered_on_the_terminal_the_page_and_in_json(say, tmp_path):
+    lines = [
+        f"{m},{d},{base + at}.5 ± 0.{at + 4}" for d, base in (("cub", 60), ("cars", 70)) for at, m in enumerate("ABC")
+    ]
+    (tmp_path / "means.csv").write_text("\n".join(["method,dataset,accuracy", *lines]), encoding="utf-8")
+    shown = " ".join(say("audit", "means.csv").done().out.split())
+    assert re.search("Nothing says how many runs are behind each mean. . of 3 pairs would differ if each ±", shown)
+    assert "better if n ≥" in shown
+    assert "beats" not in shown
+    said = json.loads(say("audit", "means.csv", "--format", "json").out, parse_constant=pytest.fail)
+    assert said["answers"][0]["unit"] == "uncounted summary"
+    assert {pair["direction"] for pair in said["answers"][0]["pairs"]} == {"cannot tell"}
+    assert all(2 <= pair["fewest"] <= 30 for pair in said["answers"][0]["pairs"])
+    assert "board" not in said, "a board takes intervals"
+    say("audit", "means.csv", "--to", "pages").done()
+    page = (tmp_path / "pages" / "cub" / "index.html").read_text(encoding="utf-8")
+    assert "Nothing says how many runs are behind each mean." in page
+    assert "not known" in page
+    records = (tmp_path / "pages" / "cub" / "evaleval.jsonl").read_text(encoding="utf-8")
+    assert "num_samples" not in records
 
 
 def test_sentences_are_printed_for_a_paper(say):

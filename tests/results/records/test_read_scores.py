@@ -262,8 +262,8 @@ def test_what_cannot_be_used_is_refused_in_a_line_that_says_what_to_do(text, rea
 
 def test_questions_end_and_what_is_known_by_then_is_said(monkeypatch):
     monkeypatch.setattr("results.records.read_scores._MOST_QUESTIONS", 1)
-    error = asked(table_of("tool,acc_mean,acc_std\nA,71,1\nB,70,1\n"))
-    assert (error.guess, error.read) == (Reading(n="N"), None)
+    error = asked(table_of("tool,mean_distance\nA,71\nB,70\n"))
+    assert (error.guess, error.read) == (Reading(lower_is_better=True), None)
 
 
 def test_the_column_of_datasets_can_be_that_of_the_methods():
@@ -464,9 +464,9 @@ def test_a_setting_that_some_methods_do_not_have_is_one_of_the_others():
     assert asked(unnumbered).guess == Reading(method="method+penalty"), "nothing else tells the rows apart"
 
 
-def test_means_of_a_cross_validation_are_asked_about_as_folds():
+def test_means_of_a_cross_validation_are_taken_as_those_of_folds():
     table = table_of("method,cv_f1_mean,cv_f1_std\nA,0.8,0.01\nB,0.7,0.02\n")
-    assert asked(table).guess == Reading(n="N-folds")
+    assert (read_scores(table).repeats, read_scores(table).folds) == ("uncounted summary", -1)
     assert read_scores(table, Reading(n="5")).folds == 5
     assert read_scores(table, Reading(n="5-runs")).folds == 0
     plain = table.rename(columns=lambda name: name.removeprefix("cv_")).assign(replicates="8")
@@ -483,14 +483,14 @@ def test_columns_of_one_metric_are_no_methods_unasked_where_rows_are_not_dataset
         "lost_acc",
     }
     spreads = table_of("condition,kept_acc,kept_std,lost_acc,lost_std\nA,71.2,0.4,60.1,0.9\nB,70.1,0.5,61.5,0.7\n")
-    assert asked(spreads).guess == Reading(method="condition", score="kept_acc", n="N")
+    assert asked(spreads).guess == Reading(method="condition", score="kept_acc")
 
 
 def test_a_column_with_its_deviation_beside_it_is_the_score_and_a_deviation_no_method():
     table = table_of(
         "algorithm,mean_distance,std_distance,best_distance,worst_distance\nA,5.1,0.2,5,6\nB,5.9,0.3,5,7\n"
     )
-    assert asked(table).guess == Reading(n="N", lower_is_better=True)
+    assert asked(table).guess == Reading(lower_is_better=True)
     wide = table_of("dataset,A,A_std,B,B_std\n" + "".join(f"d{n},{70 + n},1,{60 + 2 * n},2\n" for n in range(7)))
     assert set(read_scores(wide).frame["method"]) == {"A", "B"}
 
@@ -514,7 +514,7 @@ def test_deviations_of_unknown_numbers_of_runs_are_not_needed_over_six_datasets(
     assert (read.repeats, read.frame["dataset"].nunique()) == ("dataset", 6)
     assert "nothing says of how many runs. --n with their number answers for each dataset" in read.said[0]
     assert read_scores(table, Reading(n="5")).repeats == "summary"
-    assert asked(table[table["dataset"] != "d5"]).guess == Reading(n="N")
+    assert read_scores(table[table["dataset"] != "d5"]).repeats == "uncounted summary"
 
 
 def test_errors_within_0_and_1_are_compared_as_they_are_written():
@@ -572,3 +572,79 @@ def test_a_place_is_a_dataset_and_names_no_methods():
     lines = [f"{city},{n},0.{80 + n}1,0.{70 + 2 * n}3" for city in ("rome", "oslo") for n in range(4)]
     read = read_scores(table_of("\n".join(["city,seed,r2_linear,r2_gcn", *lines])))
     assert (read.roles["dataset"], set(read.frame["method"])) == ("city", {"r2_linear", "r2_gcn"})
+
+
+def test_a_deviation_beside_a_seed_is_none_of_runs_and_says_nothing_of_them():
+    text = "method,seed,dice_mean,dice_std\nA,0,0.91,0.06\nB,0,0.95,0.04\n"
+    read = read_scores(table_of(text))
+    assert (read.repeats, set(read.frame["run"])) == ("run", {"0"})
+    assert "dice_std is not used: each row is of one seed, so it is no deviation of runs" in read.said[0]
+    assert read_scores(table_of(text), Reading(n="5")).repeats == "summary"
+    assert read_scores(table_of(text.replace("seed", "n_seeds").replace(",0,", ",3,"))).repeats == "summary"
+
+
+def test_means_and_deviations_among_folds_and_runs_sum_them_up():
+    for name, last in (("fold", ""), ("seed", "mean"), ("fold", "std")):
+        text = f"method,{name},acc\n" + "".join(
+            f"{m},{f},{0.7 + at / 50 + f * 0.011 % 0.007:.4f}\n" for at, m in enumerate("AB") for f in range(1, 5)
+        )
+        read = read_scores(table_of(f"{text}A,{last},0.705\nB,{last},0.723\n"))
+        assert len(read.frame) == 8
+        assert f"({name} {last or 'empty'}), which sum up others." in read.said[0]
+
+
+def test_an_id_of_every_row_beside_a_seed_numbers_no_runs():
+    grid = [(a, lr, n, s) for a in "AB" for lr in (0.1, 0.2) for n in (512, 2048) for s in range(3)]
+    lines = [f"{a}-{lr}-{n}-{s},{a},{s},{lr},{n},{50 + at}.{s}" for at, (a, lr, n, s) in enumerate(grid)]
+    error = asked(table_of("\n".join(["run_id,algo,seed,learning_rate,n_steps,accuracy", *lines])))
+    assert error.read.roles["run"] == "seed"
+    assert {"learning_rate", "n_steps"} <= {*f"{error.guess.method}+{error.guess.dataset}".split("+")}
+
+
+def test_a_number_that_only_some_methods_have_is_a_setting_where_rows_are_not_told_apart():
+    grid = [("A", s, "", b) for s in range(3) for b in ("x", "y")] + [
+        ("B", s, e, b) for s in range(3) for e in (0.1, 0.2) for b in ("x", "y")
+    ]
+    lines = [f"{m},{b},{s},{e},{50 + at}.{s}" for at, (m, s, e, b) in enumerate(grid)]
+    read = read_scores(table_of("\n".join(["algo,env,seed,exploration,accuracy", *lines])))
+    assert set(read.frame["method"]) == {"A", "B exploration=0.1", "B exploration=0.2"}
+
+
+def test_epochs_at_which_the_runs_of_a_method_stopped_need_no_answer_and_those_of_a_curve_do():
+    ends = {"A": (16, 22, 9, 17, 12), "B": (31, 14, 20, 11, 25)}
+    scores = {"A": (71.2, 70.4, 70.9, 71.6, 70.1), "B": (72.9, 73.4, 72.2, 72.7, 73.0)}
+
+    def told(ends):
+        rows = [f"{m},{e},{s}" for m in "AB" for e, s in zip(ends[m], scores[m], strict=True)]
+        return table_of("\n".join(["method,epoch,accuracy", *rows]))
+
+    assert read_scores(told(ends)).unread["epoch"] == "differs from run to run"
+    for curve in (
+        {m: tuple(sorted(own)) for m, own in ends.items()},
+        {"A": (1, 2, 3, 4, 5), "B": (1, 2, 3, 4, 6)},
+        dict.fromkeys("AB", (16, 22, 9, 17, 12)),
+    ):
+        assert asked(told(curve)).guess.last == "epoch"
+
+
+def test_a_column_without_a_cell_names_no_methods():
+    text = "experiment,split,wer,train_loss\n" + "".join(
+        f"{m},{s},{w + at},{loss}\n"
+        for at, m in enumerate(("base", "ours", "old"))
+        for s, w, loss in (("dev", 15.1, f"0.{at}1"), ("test", 16.3, ""))
+    )
+    error = asked(table_of(text))
+    assert error.read.roles["method"] == "experiment"
+
+
+def test_times_in_seconds_and_speedups_are_no_methods():
+    assert [is_only_time(name) for name in ("ilp_time_s", "Time (s)", "Time-CNN")] == [True, True, False]
+    head = "instance,ilp_length,gram_length,ilp_time_s,speedup_vs_ilp"
+    table = table_of(f"{head}\n" + "".join(f"i{n},1{n}.5,1{n}.1,3.{n},2.{n}\n" for n in range(7)))
+    read = read_scores(table, Reading(method="columns", dataset="instance"))
+    assert set(read.frame["method"]) == {"ilp_length", "gram_length"}
+
+
+def test_a_year_of_a_fold_is_a_fold():
+    read = read_scores(rows("model,fold_year,accuracy", "A", "B", values=range(2015, 2021)))
+    assert (read.repeats, read.column, read.folds) == ("fold", "fold_year", 6)
