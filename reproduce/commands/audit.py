@@ -41,6 +41,9 @@ AssumedDeviation = Annotated[
 _MOST_PAIRS = 15
 """Of more pairs the terminal shows no table; they are in the files."""
 
+_MOST_DATASETS = 6
+"""Of more datasets the terminal shows what each says, and no tables."""
+
 _PANEL = "Columns"
 
 
@@ -190,8 +193,7 @@ def _print_score(found: Audit, output: str, what: str) -> None:
             sys.stdout.writelines(f"{line}\n" for line in sentences(one, latex=output == "latex"))
     elif output == "terminal":
         say(found.read)
-        for title, one in found.answers.items():
-            _show(title if len(found.answers) > 1 else "", one)
+        _show_each(found)
         if (board := board_of(found)) is not None:
             from reports.board.board_table import pairs_table, ranking_table
 
@@ -209,6 +211,21 @@ def _condition(text: str) -> tuple[str, str]:
     if not sign or not column.strip():
         raise InputError(f"--where {text}: write COLUMN=VALUE, such as epoch=29")
     return column.strip(), value.strip()
+
+
+def _show_each(found: Audit) -> None:
+    from reports.headline import headline
+    from results.answer.caveats import unit_sentence
+
+    if (count := len(found.answers)) <= _MOST_DATASETS:
+        for title, one in found.answers.items():
+            _show(title if count > 1 else "", one)
+        return
+    for unit in filter(None, dict.fromkeys(map(unit_sentence, found.answers.values()))):
+        say(unit)
+    for title, one in found.answers.items():
+        say(f"{title}: {headline(one)}")
+    say(f"The tables of {counted(count, 'dataset')}: --to FOLDER; of one: --where.")
 
 
 def _show(title: str, found: Answer) -> None:

@@ -88,7 +88,7 @@ def asked_by(read: ReadScores) -> dict[str, Any]:
 def answer_frame(frame: pd.DataFrame, question: Question) -> ScoresAnswer:
     """Answer a question about the scores of a frame that has the columns of `results.records.frame`."""
     runs = _runs(frame, question)
-    question = question if question.methods else _of_found(question, runs, _of_score(frame, question)["value"].tolist())
+    question = question if question.methods else _of_found(question, runs, _of_score(frame, question))
     if question.compare not in ("all", "best", *question.compared):
         raise ValueError(f"compare {question.compare!r}: use all, best, or one of {some(question.compared)}")
     methods = len(question.compared)
@@ -205,7 +205,7 @@ def _summaries(frame: pd.DataFrame, question: Question) -> dict[str, tuple[float
     }
 
 
-def _of_found(question: Question, runs: Runs, scores: list[float]) -> Question:
+def _of_found(question: Question, runs: Runs, of_score: pd.DataFrame) -> Question:
     """A question about the methods that are there, with all that they have."""
     unit, scaling = _unit_of(question, runs), question.scaling
     sample = sample_of(unit)
@@ -217,18 +217,20 @@ def _of_found(question: Question, runs: Runs, scores: list[float]) -> Question:
     }
     counts = [planned.searches or planned.runs for planned in methods.values()]
     units = 1 if sample.test == "assumed" else min((one for one in counts if one > 1), default=1)
-    step = question.step or (0.0 if sample.test == "welch" else scaling.to_step(rounding_step(scores), scores))
-    digits = max(scaling.least_digits, _digits(runs, scaling))
+    scores, summaries = of_score["value"].tolist(), sample.test == "welch"
+    step = question.step or (0.0 if summaries else scaling.to_step(rounding_step(scores), scores))
+    digits = max(scaling.least_digits, _digits(runs, of_score["deviation"] if summaries else (), scaling))
     return replace(question, unit=unit, methods=methods, units=units, step=step, digits=digits)
 
 
-def _digits(runs: Runs, scaling: Scaling) -> int:
+def _digits(runs: Runs, stated: Iterable[float], scaling: Scaling) -> int:
     """Digits after the point that scores need: their deviation, or the usual gap between means, has one that counts.
 
-    A large score has none.
+    A large score has none. Summaries state their deviations.
     """
     groups = [np.array([value for own in of.values() for value in own]) * scaling.factor for of in runs.values()]
-    spreads = [float(np.std(own, ddof=1)) for own in groups if len(own) > 1]
+    spreads = [one * scaling.factor for one in stated]
+    spreads += [float(np.std(own, ddof=1)) for own in groups if len(own) > 1]
     means = np.unique([float(own.mean()) for own in groups if len(own)])
     spread = float(np.median([one for one in spreads if one > 0] or [0.0]))
     gaps = np.diff(means)[np.diff(means) > 1e-9 * np.max(np.abs(means), initial=0.0)] if len(means) > 1 else []

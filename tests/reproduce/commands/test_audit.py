@@ -234,6 +234,21 @@ def test_many_datasets_fit_a_screen_and_their_files_have_every_number(say, tmp_p
     assert "datasets above | below | open |" in (board / "pairs.md").read_text()
 
 
+def test_of_many_datasets_the_terminal_shows_what_each_says_and_no_tables(say, tmp_path):
+    rows = "".join(
+        f"{method},task{task},{seed},{base + 0.01 * seed + 0.02 * task}\n"
+        for task in range(7)
+        for method, base in (("A", 0.5), ("B", 0.3))
+        for seed in range(3)
+    )
+    (tmp_path / "many.csv").write_text(f"method,task,seed,map_at_r\n{rows}")
+    lines = say("audit", "many.csv").done().out.splitlines()
+    for task in range(7):
+        assert sum(line.startswith(f"task{task}: A beats B by 20.0") for line in lines) == 1
+    assert "The tables of 7 datasets: --to FOLDER; of one: --where." in lines
+    assert not any("task3: is the difference real?" in line for line in lines)
+
+
 def test_files_as_spreadsheets_and_archives_write_them_are_read(say, tmp_path):
     german = (AUDIT_TABLES / "german2.csv").read_text()
     (tmp_path / "german.csv").write_text(german)

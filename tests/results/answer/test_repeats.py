@@ -525,6 +525,14 @@ def test_digits_follow_the_scores_and_no_number_is_rounded_to_zero():
             assert not re.search(r"(?<![\d.e-])0(\.0+)? (±|\\pm)|(±|\\pm) 0(\.0+)?(?![\d.])", text), text
 
 
+@pytest.mark.parametrize("n", ["", "5"])
+def test_digits_of_summaries_follow_their_deviations(n):
+    """Two means lie close together, and far from a third."""
+    text = "method,loss_mean,loss_std\nA,-14.77,0.005\nB,-14.64,0.02\nC,-6.72,0.007\n"
+    found = one(table_of_text(text), Reading(lower_is_better=True, n=n))
+    assert any("A is 0.130 below B" in line or "A beats B by 0.130" in line for line in comparison_lines(found))
+
+
 def test_points_have_no_margin_unless_one_is_named():
     text = "method,seed,nll\n" + "".join(
         f"{m},{s},{b + s / 1000}\n" for m, b in (("A", 0.3), ("B", 0.6)) for s in range(5)
