@@ -72,7 +72,7 @@ def plan(
     it. Without --data the plan uses the dataset's published counts.
     """
     from reproduce.run.devices import check_device, default_workers, spread
-    from reproduce.run.ends import rounds_words
+    from reproduce.run.ends import in_latest_round, rounds_words
     from reproduce.run.expectation import budget_lines, expectation
     from reproduce.run.open_sessions import open_sessions
     from reproduce.run.work import at_a_time, with_rates, work_of
@@ -91,6 +91,7 @@ def plan(
         choices.experiments(experiment), where, choices.weights, plan=not measure, device=used if measure else "cpu"
     ):
         *_, session = opened_session.looks()
+        session = in_latest_round(session, opened) if opened else session
         studies = session.studies(opened.searches if opened else None)
         planned = work_of(studies, session.protocol, opened, session.fingerprint)
         numbers = at_a_time(planned, most)

@@ -19,7 +19,7 @@ from results.spec.ends import FEWEST_SEARCHES, ROUNDS, ProbedEnd, pressed_ends
 from results.spec.method import HyperparameterError
 from results.spec.plan import PlannedRow
 from results.spec.range import End
-from results.store.store import Store
+from results.store.store import Store, StoreError
 from results.wording import counted, listed
 
 MORE_TRIALS = 0.5
@@ -129,6 +129,26 @@ def next_round(session: Session, probed: Sequence[ProbedEnd]) -> tuple[Session, 
     return replace(session, plan=plan.model_copy(update={"rows": rows})), True
 
 
+def in_latest_round(session: Session, store: Store) -> Session:
+    """Return the session in the round of searches that its run would go on with, by the probes in the store."""
+    try:
+        known = store.experiment(session.fingerprint).probed
+    except StoreError:
+        return session
+    for _ in range(ROUNDS):
+        pressed = {
+            (key, target, end, *study.row.ranges[target].ends)
+            for key, study in session.studies(store.searches).items()
+            if study.row.ranges
+            for target, end in _pressed(study)
+        }
+        probed = [one for one in known if (one.method, one.target, one.end, one.low, one.high) in pressed]
+        session, goes_on = next_round(session, probed) if len(probed) == len(pressed) else (session, False)
+        if not goes_on:
+            break
+    return session
+
+
 def _further(row: PlannedRow, opened: Sequence[ProbedEnd], more: int) -> PlannedRow:
     if not row.ranges or any(one.exhaustive for one in row.ranges.values()):
         return row
@@ -143,17 +163,21 @@ def rounds_words(session: Session) -> list[str]:
     """Say how many further trainings the ends of ranges need, expected and at most; nothing where none are probed."""
     search = session.experiment.search
     searched = [study for study in session.studies().values() if study.row.ranges]
-    if not search.probe_ends or search.searches < FEWEST_SEARCHES or not searched:
-        return []
     more = math.ceil(MORE_TRIALS * search.trials)
+    made = max((study.row.trials - search.trials for study in searched), default=0) // more if more else 0
+    rounds = ROUNDS - made
+    if not search.probe_ends or search.searches < FEWEST_SEARCHES or not searched or not rounds:
+        return []
     folds = searched[0].setup.folds
-    trials = ROUNDS * folds * more * sum(study.row.searches for study in searched)
-    runs = ROUNDS * folds * sum(study.row.runs for study in searched)
+    trials = rounds * folds * more * sum(study.row.searches for study in searched)
+    runs = rounds * folds * sum(study.row.runs for study in searched)
     of_end = search.searches * folds
-    expected = round(PRESSED * len(searched)) * of_end
+    expected = counted(round(PRESSED * len(searched)) * of_end, "training")
+    first = f"; expected in the first round, by kept records: {expected}" if not made else ""
     return [
-        f"ends of ranges that most searches press are probed, each by {counted(of_end, 'training')}; expected in the "
-        f"first round, by kept records: {counted(expected, 'training')}",
-        f"if values beyond an end are better, all searches go on by {counted(more, 'trial')}, at most twice: at most "
-        f"{counted(trials, 'training')} of trials and {runs:,} of new settings",
+        f"ends of ranges that most searches press {'after this round ' if made else ''}are probed, each by "
+        f"{counted(of_end, 'training')}{first}",
+        f"if values beyond an end are better, all searches go on by {counted(more, 'trial')}, at most "
+        f"{'once more' if made else 'twice'}: at most {counted(trials, 'training')} of trials and {runs:,} of new "
+        "settings",
     ]

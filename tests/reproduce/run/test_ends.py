@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from reproduce.run.ends import in_latest_round, rounds_words
 from results.spec.ends import ROUNDS
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.surfaces import noise, open_surface, run_surface, surface_file, value_of
@@ -101,6 +102,25 @@ def test_again_trains_nothing(tmp_path):
     finished, executor = run_surface(tmp_path, surface_file(SEARCH, other=OTHER), peaked_at(3.0))
     assert executor.trained == []
     assert finished.made == 0
+
+
+def test_a_plan_is_of_the_round_that_the_store_has_reached(tmp_path):
+    def session():
+        return open_surface(tmp_path, surface_file(SEARCH, other=OTHER))
+
+    opened = session()
+    assert in_latest_round(opened, opened.store) is opened, "nothing is in the store"
+    first = rounds_words(opened)
+    assert "expected in the first round" in first[0]
+    assert "at most twice" in first[1]
+    finished, _ = run_surface(tmp_path, surface_file(SEARCH, other=OTHER), peaked_at(3.0))
+    opened = session()
+    reached = in_latest_round(opened, opened.store)
+    for key, row in reached.plan.rows.items():
+        assert (row.ranges, row.trials) == (plan_of(finished).rows[key].ranges, 9), "no end opened in the second round"
+    second = rounds_words(reached)
+    assert "expected" not in second[0]
+    assert "at most once more" in second[1]
 
 
 def test_without_the_setting_nothing_is_probed(tmp_path):
