@@ -19,7 +19,8 @@ from results.spec.ends import FEWEST_SEARCHES, ROUNDS, ProbedEnd, pressed_ends
 from results.spec.method import HyperparameterError
 from results.spec.plan import PlannedRow
 from results.spec.range import End
-from results.store.store import Store, StoreError
+from results.store import StoreError
+from results.store.store import Store
 from results.wording import counted, listed
 
 MORE_TRIALS = 0.5
