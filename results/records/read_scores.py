@@ -70,7 +70,7 @@ from results.records.scores_table import (
     Repeats,
     ScoreScale,
     ScoresError,
-    Spread,
+    SdOrSe,
     check_filled,
     check_texts,
     left_out_rows,
@@ -141,7 +141,7 @@ class _Reader:
         self.method = self.dataset = self.search = self.block = self.fold = self.metric = ""
         self.runs: tuple[str, ...] = ()
         self.score = self.melted = self.spread = self.number = ""
-        self.spread_kind: Spread | None = None
+        self.spread_kind: SdOrSe | None = None
         self.others: tuple[str, ...] = ()
         self.folds_behind = 0
         self.run_in_name = ""

@@ -17,7 +17,7 @@ Repeats = Literal["run", "search", "block", "fold", "dataset", "summary", "uncou
 Of how many runs an uncounted summary is, nothing says.
 """
 
-Spread = Literal["sd", "se"]
+SdOrSe = Literal["sd", "se"]
 """What stands behind a mean: a standard deviation of the runs, or a standard error of the mean."""
 
 PLACES = ("experiment", "question", "planned", "dataset", "method", "search", "run")
@@ -72,7 +72,7 @@ class Reading:
     n: str = ""
     scale: ScoreScale | None = None
     lower_is_better: bool | None = None
-    plus_minus: Spread | None = None
+    plus_minus: SdOrSe | None = None
 
     def options(self) -> list[str]:
         """Return the options of `reproduce audit` that say the same."""
@@ -147,7 +147,7 @@ class ReadScores:
     repeats: Repeats = "run"
     column: str = ""
     folds: int = 0
-    plus_minus: Spread | None = None
+    plus_minus: SdOrSe | None = None
     lower_is_better: bool = False
     exported: bool = False
     roles: Mapping[str, str] = field(default_factory=dict)

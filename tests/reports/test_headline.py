@@ -167,7 +167,7 @@ def test_a_column_in_front_of_the_others_changes_no_number_of_another(monkeypatc
     one = material(values(a=A, b=B))
     found, whole = one.answer, table_of(one.answer)
     short, said, ranked = short_table(found), headline(found), page.page_values(one)["ranking"]
-    assert [column.title for column in short.columns] == ["concatenated P@1", "concatenated MAP@R", "n"]
+    assert [column.title for column in short.columns] == ["concatenated P@1", "concatenated MAP@R", "rank", "n"]
     for title in ("concatenated P@1", "concatenated MAP@R"):
         assert [cell.value for cell in short.column(title)] == [cell.value for cell in whole.column(title)]
     for module in (headlines, page):
