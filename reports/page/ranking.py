@@ -8,7 +8,7 @@ from reports.page.material import Material
 from reports.tables.differences import open_words, size_words
 from results.answer.answers import Answer
 from results.answer.intervals import Interval
-from results.answer.values import Pair
+from results.answer.values import MOST_RUNS, Pair
 from results.numbers import ENDLESS, Ends
 from results.wording import counted, place_words
 
@@ -19,7 +19,7 @@ class PairMark:
 
     Attributes:
         sign: ▲ if it is better, ▼ if it is worse, filled if by more than the margin, = within the margin, · if it
-            cannot be told, – without a test.
+            cannot be told, – without a test; where nothing says how many runs are behind the means, how many show it.
         kind: `better`, `worse`, `equal`, or `open`, by which a style sheet colours it.
         words: The methods, their difference with its interval, and the verdict, in a few lines.
         short: The difference in points.
@@ -50,6 +50,8 @@ def _verdict_mark(found: Answer, pair: Pair) -> tuple[str, str, str]:
         return "worse", "▼" if beyond else "▽", f"{title} is worse"
     if pair.size == "within":
         return "equal", "=", "equal"
+    if pair.fewest:
+        return "open", f"n ≥ {pair.fewest}:", open_words(found, pair)
     sign = "◦" if pair.ahead else "–" if pair.untested else "·"
     return "open", sign, open_words(found, pair)
 
@@ -67,6 +69,9 @@ def matrix(found: Answer) -> list[tuple[str, list[PairMark | None]]]:
 
 def reading_of_marks(found: Answer) -> str:
     """Say what the signs mean."""
+    if not found.sample.counted:
+        signs = f"n ≥: so many runs behind each mean, or more, would show the difference; – not {MOST_RUNS} either."
+        return f"{signs} Point at a sign or tap it for the words."
     margin = found.question.margin_words
     sizes = f"filled: by more than {margin}; = equal within {margin}; " if found.question.bound is not None else ""
     better, worse = "△▽" if found.question.bound is None else "▲▼"

@@ -1,9 +1,11 @@
 """The ranking: order, ranks, and where intervals are drawn. The matrix of pairs: whose row it is, signs and words."""
 
+import pandas as pd
 import pytest
 
 from reports.page.page import build_page
 from reports.page.ranking import matrix, ranking, reading_of_marks
+from results.answer.audit import audit
 from tests.support.page_material import A, B, C, comparing, material, searched, values
 from tests.support.published_world import MLRC
 
@@ -105,3 +107,13 @@ def test_there_is_a_matrix_of_all_pairs_only():
     settings = comparing("b", {**MLRC, "methods": ["a", "b"]})
     assert matrix(material(values(a=A, b=B), settings=settings).answer) == []
     assert matrix(material(values(a=A)).answer) == []
+
+
+def test_a_pair_of_means_without_n_has_the_runs_that_would_show_it():
+    table = pd.DataFrame({"method": ["A", "B", "C"], "accuracy": ["70.2 ± 0.7", "71.5 ± 0.8", "71.5 ± 0.9"]})
+    (found,) = audit(table).answers.values()
+    marks = [mark for _, row in matrix(found) for mark in row if mark]
+    (fewest,) = {pair.fewest for pair in found.pairs if {"A", "B"} == {pair.a, pair.b}}
+    assert f"n ≥ {fewest}:" in [mark.sign for mark in marks]
+    assert "–" in [mark.sign for mark in marks], "equal means are shown by no number of runs"
+    assert reading_of_marks(found).startswith("n ≥: so many runs behind each mean, or more, would show the difference")
