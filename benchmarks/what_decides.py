@@ -23,6 +23,7 @@ from results.wording import joined
 LOSSES = ("reality_check_glyphs", "reality_check_handwriting", "reality_check_birds_subset")
 LOSSES_2026 = ("reality_check_2026_glyphs", "reality_check_2026_handwriting", "reality_check_2026_birds_subset")
 TO_THE_END = "reality_check_glyphs_tested_to_the_end"
+WIDENED = "reality_check_glyphs_ends_probed"
 SIX_SEARCHES = ("search_variance_glyphs", "search_variance_handwriting", "search_variance_birds_subset")
 
 Sides = tuple[Answer, Answer]
@@ -72,6 +73,7 @@ def shifts() -> list[Shift]:
         _shift("joined or single models", ((name, _two(name, _single)) for name in (*LOSSES, *LOSSES_2026))),
         _shift("MAP@R or P@1", ((name, _two(name, _precision)) for name in (*LOSSES, *LOSSES_2026))),
         _shift("steps: at most 400 or to the end", [(TO_THE_END, _two(TO_THE_END, early_of))]),
+        _shift("ranges: as given, or wider with half more trials", [(WIDENED, _records(TO_THE_END, WIDENED))]),
         _shift(
             "network: EfficientNet-Lite0 or Lite2, frozen",
             [

@@ -110,7 +110,7 @@ def _part_of_the_budget(plan: Plan) -> Iterator[Finding]:
         return
     searches = plan.experiment.search.searches
     parts = (
-        (plan.trials, mlrc_constants.TRIALS, "trials" if searches == 1 else "trials in each search"),
+        (plan.most_trials, mlrc_constants.TRIALS, "trials" if searches == 1 else "trials in each search"),
         # Runs of several searches are not the reproductions of one.
         (plan.reproductions if searches == 1 else 0, mlrc_constants.REPRODUCTIONS, "reproductions"),
         (plan.experiment.folds, mlrc_constants.FOLDS, "folds"),

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from benchmarks.what_decides import TO_THE_END, decides_figure, shifts, what_decides
+from benchmarks.what_decides import TO_THE_END, WIDENED, decides_figure, shifts, what_decides
 from results.store.experiment_results import MeasuredExperiment
 
 pytestmark = pytest.mark.slow
@@ -44,6 +44,15 @@ def test_steps_move_losses_as_the_runs_say(found):
     early, end = (means_of(TO_THE_END, embeddings=kind) for kind in ("early_concatenated", "concatenated"))
     moved, turned = changes(early, end[early.index])
     shift = found["steps: at most 400 or to the end"]
+    assert (shift.pairs, shift.orders) == (len(moved), turned)
+    assert np.median(shift.changes) == pytest.approx(np.median(moved))
+
+
+def test_ranges_move_losses_as_the_runs_say(found):
+    narrow, wide = means_of(TO_THE_END), means_of(WIDENED)
+    losses = means_of(TO_THE_END, embeddings="early_concatenated").index
+    moved, turned = changes(narrow[losses], wide[losses])
+    shift = found["ranges: as given, or wider with half more trials"]
     assert (shift.pairs, shift.orders) == (len(moved), turned)
     assert np.median(shift.changes) == pytest.approx(np.median(moved))
 

@@ -47,10 +47,10 @@ def test_a_longer_network_is_expected_to_stop_as_those_that_were_trained_to_thei
     conditions = conditions_of("reality_check/glyphs")
     longer = conditions.training.model_copy(update={"max_epochs": 500})
     conditions = conditions.model_copy(update={"training": longer})
-    runs = MeasuredExperiment.kept("reality_check_glyphs_tested_to_the_end").runs
+    runs = MeasuredExperiment.kept("reality_check_glyphs_ends_probed").runs
     made = {key: sum(run.iterations for run in own) / len(own) / 4 for key, own in runs.items()}
     found = expected_steps(conditions, 40, "arcface", "search", "glyphs")
-    assert "tested_to_the_end" in found.record
+    assert "ends_probed" in found.record, "the latest of two records with such runs"
     assert (found.ends, found.value) == (None, pytest.approx(made["arcface"], abs=0.01))
     # A loss that it does not have is expected to take the mean of the fourteen that it has.
     other = expected_steps(conditions, 40, "pfml", "search", "glyphs")
@@ -64,7 +64,7 @@ def test_a_longer_network_is_expected_to_stop_as_those_that_were_trained_to_thei
 def test_features_say_nothing_of_a_network_and_other_data_say_a_range():
     conditions = conditions_of("mlrc_cub200")
     found = expected_steps(conditions, 100, "proxy_anchor", "search", "cub200")
-    record = "results/measured/reality_check_glyphs_tested_to_the_end.json.xz"
+    record = "results/measured/reality_check_glyphs_ends_probed.json.xz"
     assert (found.record, found.data) == (record, "glyphs")
     assert found.is_of_other_data
     # Patience ends its trainings after epoch 10 of 100 steps at the earliest, those of the record after 160 steps.
