@@ -133,7 +133,7 @@ def next_round(session: Session, probed: Sequence[ProbedEnd]) -> tuple[Session, 
 def in_latest_round(session: Session, store: Store) -> Session:
     """Return the session in the round of searches that its run would go on with, by the probes in the store."""
     try:
-        known = store.experiment(session.fingerprint).probed
+        left = store.experiment(session.fingerprint).probed
     except StoreError:
         return session
     for _ in range(ROUNDS):
@@ -143,8 +143,11 @@ def in_latest_round(session: Session, store: Store) -> Session:
             if study.row.ranges
             for target, end in _pressed(study)
         }
-        probed = [one for one in known if (one.method, one.target, one.end, one.low, one.high) in pressed]
-        session, goes_on = next_round(session, probed) if len(probed) == len(pressed) else (session, False)
+        # A round's probes come after those of the round before, which can be of the same end.
+        probed, left = left[: len(pressed)], left[len(pressed) :]
+        if {(one.method, one.target, one.end, one.low, one.high) for one in probed} != pressed:
+            break
+        session, goes_on = next_round(session, probed)
         if not goes_on:
             break
     return session

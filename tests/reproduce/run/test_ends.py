@@ -123,6 +123,21 @@ def test_a_plan_is_of_the_round_that_the_store_has_reached(tmp_path):
     assert "at most once more" in second[1]
 
 
+def test_an_end_that_is_probed_in_both_rounds_is_no_riddle_to_a_plan(tmp_path):
+    def surface(method, spec):
+        falls = 0.2 * abs(value_of(spec, "loss.margin") - 0.5) if method == "proxy_anchor" else 0.0
+        return peaked_at(0.3)(method, spec) - falls
+
+    file = surface_file({**SEARCH, "trials": 12}, other=OTHER)
+    finished, _ = run_surface(tmp_path, file, surface)
+    margins = [one for one in plan_of(finished).probed if one.target == "loss.margin"]
+    assert [one.opens for one in margins] == [False, False]
+    opened = open_surface(tmp_path, file)
+    reached = in_latest_round(opened, opened.store)
+    assert reached.plan.rows["proxy_anchor"].trials == plan_of(finished).rows["proxy_anchor"].trials == 24
+    assert rounds_words(reached) == []
+
+
 def test_without_the_setting_nothing_is_probed(tmp_path):
     search = {key: value for key, value in SEARCH.items() if key != "probe_ends"}
     finished, _ = run_surface(tmp_path, surface_file(search, other=OTHER), peaked_at(3.0))
