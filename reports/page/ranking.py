@@ -70,7 +70,7 @@ def matrix(found: Answer) -> list[tuple[str, list[PairMark | None]]]:
 def reading_of_marks(found: Answer) -> str:
     """Say what the signs mean."""
     if not found.sample.counted:
-        signs = f"n ≥: so many runs behind each mean, or more, would show the difference; – not {MOST_RUNS} either."
+        signs = f"n ≥: so many runs behind each mean, or more, would show the difference; – not even {MOST_RUNS} would."
         return f"{signs} Point at a sign or tap it for the words."
     margin = found.question.margin_words
     sizes = f"filled: by more than {margin}; = equal within {margin}; " if found.question.bound is not None else ""

@@ -131,7 +131,7 @@ def board_of(found: Audit) -> Board | None:
 
     Without intervals there is none.
     """
-    if found.exported or len(found.answers) < 2 or found.table.repeats == "uncounted summary":
+    if found.exported or len(found.answers) < 2 or not all(one.sample.counted for one in found.answers.values()):
         return None
     from reports.board.boards import board_of_answers
 

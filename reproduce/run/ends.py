@@ -44,7 +44,7 @@ class Probes:
     def __init__(self, studies: Mapping[str, Study], store: Store) -> None:
         self._store = store
         self._studies = {key: study for key, study in studies.items() if study.row.ranges}
-        self._pressed = {key: ends for key, study in self._studies.items() if (ends := _pressed(study))}
+        self._pressed = _pressed_by_method(studies)
         self._scores: dict[tuple[str, int, str, End], _Score] = {}
 
     def trainings(self, key: str) -> int:
@@ -100,6 +100,10 @@ class Probes:
         return fmean(results[name].objective for name in names)
 
 
+def _pressed_by_method(studies: Mapping[str, Study]) -> dict[str, list[tuple[str, End]]]:
+    return {key: ends for key, study in studies.items() if study.row.ranges and (ends := _pressed(study))}
+
+
 def _pressed(study: Study) -> list[tuple[str, End]]:
     settings = [search.found_hyperparameters() for search in study.searches]
     known = [setting for setting in settings if setting is not None]
@@ -136,20 +140,19 @@ def in_latest_round(session: Session, store: Store) -> Session:
         left = store.experiment(session.fingerprint).probed
     except StoreError:
         return session
-    for _ in range(ROUNDS):
+    goes_on = True
+    while left and goes_on:
+        studies = session.studies(store.searches)
         pressed = {
-            (key, target, end, *study.row.ranges[target].ends)
-            for key, study in session.studies(store.searches).items()
-            if study.row.ranges
-            for target, end in _pressed(study)
+            (key, target, end, *studies[key].row.ranges[target].ends)
+            for key, ends in _pressed_by_method(studies).items()
+            for target, end in ends
         }
         # A round's probes come after those of the round before, which can be of the same end.
         probed, left = left[: len(pressed)], left[len(pressed) :]
         if {(one.method, one.target, one.end, one.low, one.high) for one in probed} != pressed:
             break
         session, goes_on = next_round(session, probed)
-        if not goes_on:
-            break
     return session
 
 

@@ -7,7 +7,7 @@ nothing was searched, the runs are the data, and the verdicts are about the give
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -72,7 +72,7 @@ def compare(
         tested = []  # The one that others are compared with is not complete.
     verdicts: dict[tuple[str, str], dict[str, Any]] = {}
     if len(ordered) > 1 and not question.sample.counted:
-        verdicts = fewest_runs(question, compared, ordered)
+        verdicts = _fewest_runs(question, compared, ordered)
     elif len(tested) > 1 and question.sample.test == "ranks":
         verdicts = _over_datasets(tested, compared, question)
     elif len(tested) > 1:
@@ -84,7 +84,7 @@ def compare(
     return tuple(pairs)
 
 
-def fewest_runs(
+def _fewest_runs(
     question: Question, values: Mapping[str, MethodValues], names: Sequence[str]
 ) -> dict[tuple[str, str], dict[str, Any]]:
     """Find from how many runs behind each mean on the pairs differ, where nothing says how many there are.
@@ -95,9 +95,8 @@ def fewest_runs(
     asked, shown = _asked(names, question.compare), []
     for count in range(2, MOST_RUNS + 1):
         known = {name: _of_so_many(values[name], count, question) for name in names}
-        tested = differences_of(question, known, names)
-        tested = tested.at(slice(len(tested.difference) if question.compare == "all" else len(names) - 1))
-        shown.append(_p_values(tested, question)["p_better"][[*asked]] < question.alpha)
+        tested = _in_family(differences_of(question, known, names), names, question)
+        shown.append(_p_better(tested, question)[[*asked]] < question.alpha)
     enough = MOST_RUNS + 1 - np.sum(shown, axis=0)
     return {
         pair: {"untested": "n not known", "fewest": int(fewest) if fewest <= MOST_RUNS else None}
@@ -234,8 +233,6 @@ def _verdicts(
     names: Sequence[str], differences: PairDifferences, question: Question, only: tuple[str, str] | None
 ) -> dict[tuple[str, str], dict[str, Any]]:
     """The numbers and verdicts of the tested pairs, by the names of both."""
-    # Of all pairs, those with the first method, which is the reference, come first.
-    count = len(differences.difference) if question.compare == "all" else len(names) - 1
     pairs = _asked(names, question.compare, only)
     places = np.array([*pairs], dtype=np.intp)
     own = differences.at(places)
@@ -243,7 +240,7 @@ def _verdicts(
     columns = {
         "half_width": own.half_width(),
         "degrees": own.degrees,
-        **{name: p[places] for name, p in _p_values(differences.at(slice(count)), question).items()},
+        **{name: p[places] for name, p in _p_values(_in_family(differences, names, question), question).items()},
         "smallest": smallest_detectable(own.error, own.degrees, level),
     }
     if question.sample.about == "settings":
@@ -258,11 +255,15 @@ def _verdicts(
     return verdicts
 
 
+def _in_family(differences: PairDifferences, names: Sequence[str], question: Question) -> PairDifferences:
+    """The pairs that are tested: all, or those with the first method, which is the reference. They come first."""
+    return differences if question.compare == "all" else differences.at(slice(len(names) - 1))
+
+
 def _p_values(tested: PairDifferences, question: Question) -> dict[str, Numbers]:
     """The p values of the pairs of a family: as they are, and adjusted for each of the claims."""
     compare, methods = question.compare, len(question.compared)
-    adjust = adjusted_in_one_step if question.sample.test == "assumed" else adjusted
-    better = np.minimum(adjust(tested.p, compare, methods) / SHARE_OF_BETTER, 1)
+    adjust, better = _adjustment(question), _p_better(tested, question)
     values = {"p": tested.p, "p_better": better}
     if (margin := question.bound) is not None:
         beyond = np.minimum(adjust(tested.p_beyond(margin), compare, methods) / SHARE_OF_BETTER, 1)
@@ -272,6 +273,15 @@ def _p_values(tested: PairDifferences, question: Question) -> dict[str, Numbers]
         equal = adjust_equal(tested.p_equal(margin), compare, methods)
         values["p_equal"] = np.minimum(equal / (1 - SHARE_OF_BETTER), 1)
     return values
+
+
+def _p_better(tested: PairDifferences, question: Question) -> Numbers:
+    own = _adjustment(question)(tested.p, question.compare, len(question.compared))
+    return np.asarray(np.minimum(own / SHARE_OF_BETTER, 1))
+
+
+def _adjustment(question: Question) -> Callable[[Numbers, str, int], Numbers]:
+    return adjusted_in_one_step if question.sample.test == "assumed" else adjusted
 
 
 def _direction(p_better: float, difference: float, sign: int, alpha: float) -> Direction:

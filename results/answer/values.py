@@ -95,7 +95,7 @@ class Pair:
         direction: Which method is better, as far as the data can tell.
         size: Whether the difference is beyond the margin or within it, as far as they can tell.
         fewest: Where nothing says how many runs are behind the means, the smallest number of runs of each from which on
-            one would be called better (`fewest_runs`); None if not with `MOST_RUNS` either.
+            one would be called better; None if not with `MOST_RUNS` either.
         ahead: Name of the method that is better as far as the `extent` goes, which is no verdict about
             methods (`limited`).
         sign: 1 if a higher score is better, else -1.
