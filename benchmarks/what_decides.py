@@ -103,7 +103,9 @@ def what_decides(found: list[Shift]) -> Table:
     points = NumberFormat(digits=1, scale=100)
     return Table(
         title="What decides which loss is better?",
-        caption="Pairs of losses under two values of one condition. Medians over the pairs, in points.",
+        caption=(
+            "Pairs of losses under two values of one condition, but for those of the same runs. Medians, in points."
+        ),
         columns=(
             *(Column("pairs"), Column("other order"), Column("other verdict")),
             *(Column("the difference changes by"), Column("losses differ by")),
@@ -155,6 +157,8 @@ def _shift(condition: str, sources: Iterator[tuple[str, Sides]] | list[tuple[str
         losses = [key for key in one.compared if key in other.compared and _is_loss(one, key)]
         for place, a in enumerate(losses):
             for b in losses[place + 1 :]:
+                if all(one.values[key].mean == other.values[key].mean for key in (a, b)):
+                    continue  # The same runs of both losses: such a pair cannot move.
                 pairs = one.pair(a, b), other.pair(a, b)
                 if all(pair is not None and pair.untested is None for pair in pairs):
                     first, second = (pair for pair in pairs if pair is not None)

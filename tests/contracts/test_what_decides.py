@@ -25,7 +25,8 @@ def means_of(name, searches=range(3), embeddings="concatenated", metric="map_at_
 
 def changes(one, other):
     """By how much each pair's difference changes, and whether its sign does."""
-    pairs = list(combinations(sorted(set(one.index) & set(other.index)), 2))
+    pairs = combinations(sorted(set(one.index) & set(other.index)), 2)
+    pairs = [(a, b) for a, b in pairs if one[a] != other[a] or one[b] != other[b]]  # Else of the same runs.
     first, second = (np.array([of[a] - of[b] for a, b in pairs]) for of in (one, other))
     return np.abs(second - first), int((first * second < 0).sum())
 
