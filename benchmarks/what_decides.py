@@ -24,6 +24,7 @@ LOSSES = ("reality_check_glyphs", "reality_check_handwriting", "reality_check_bi
 LOSSES_2026 = ("reality_check_2026_glyphs", "reality_check_2026_handwriting", "reality_check_2026_birds_subset")
 TO_THE_END = "reality_check_glyphs_tested_to_the_end"
 WIDENED = "reality_check_glyphs_ends_probed"
+FOUR_TO_THE_END = "reality_check_glyphs_4_tested_to_the_end"
 SIX_SEARCHES = ("search_variance_glyphs", "search_variance_handwriting", "search_variance_birds_subset")
 
 Sides = tuple[Answer, Answer]
@@ -86,6 +87,10 @@ def shifts() -> list[Shift]:
         _shift(
             "1 or 4 images of a class in a batch",
             [("reality_check_2026_glyphs", _records("reality_check_2026_glyphs", "reality_check_2026_glyphs_4", "_4"))],
+        ),
+        _shift(
+            "1 or 4 images of a class, trained to the end",
+            [("reality_check_glyphs_4", _records(TO_THE_END, FOUR_TO_THE_END, "_4"))],
         ),
         _shift(
             "dataset: glyphs or handwriting", ((pair[0], _records(*pair)) for pair in (LOSSES[:2], LOSSES_2026[:2]))
@@ -177,14 +182,19 @@ def _kept(name: str) -> Answer:
 
 
 def _records(name: str, other: str, suffix: str = "") -> Sides:
-    """Two records of the same losses; `suffix` is what the second one adds to their keys."""
+    """Two records of the same losses; `suffix` is what the second one adds to their keys, or to some of them."""
     one, found = _kept(name), _kept(other)
     if suffix:
-        keys = {key: key.removesuffix(suffix) for key in found.question.methods}
-        methods = {keys[key]: planned for key, planned in found.question.methods.items()}
-        frame = found.frame.assign(method=found.frame["method"].replace(keys))
-        return one, answer_frame(frame, replace(found.question, methods=methods))
+        found = _of_methods(found, {key: key.removesuffix(suffix) for key in found.question.methods})
+        one = _of_methods(one, {key: key for key in one.question.methods if key in found.question.methods})
     return one, found
+
+
+def _of_methods(found: Answer, names: Mapping[str, str]) -> Answer:
+    """Answer the same for some methods alone, under new names."""
+    methods = {names[key]: planned for key, planned in found.question.methods.items() if key in names}
+    frame = found.frame[found.frame["method"].isin(names)]
+    return answer_frame(frame.assign(method=frame["method"].replace(names)), replace(found.question, methods=methods))
 
 
 def _two(name: str, other: Callable[[Answer], Answer]) -> Sides:
