@@ -17,8 +17,8 @@ from results.answer.scaling import Scaling
 from results.answer.table_caveats import ScoresAnswer
 from results.answer.typical import intervals_of, method_values
 from results.answer.values import Runs
-from results.records.read_scores import read_scores
-from results.records.scores_table import Reading, ReadScores
+from results.reading.read_scores import read_scores
+from results.reading.scores_table import Reading, ReadScores
 from results.wording import counted, some
 
 MOST_PAIRS = 50_000

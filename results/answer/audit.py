@@ -14,10 +14,10 @@ from results.answer.deviations import SearchDeviation
 from results.answer.pair_tests import MOST_DEGREES
 from results.answer.question import Planned, Question, question_of
 from results.answer.scaling import scaling_of
-from results.records.columns import is_known
+from results.reading.columns import is_known
+from results.reading.read_scores import read_scores
+from results.reading.scores_table import ANOTHER_SCORE, OpenQuestionsError, Reading, ReadScores, ScoresError
 from results.records.frame import PLANNED, QUESTION, ExportedRun
-from results.records.read_scores import read_scores
-from results.records.scores_table import ANOTHER_SCORE, OpenQuestionsError, Reading, ReadScores, ScoresError
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import counted, counted_span, joined, listed, some
 

@@ -9,9 +9,9 @@ from results.answer.deviations import SearchDeviation, nearest_search_deviation
 from results.answer.limits import cut_off_words, open_ends_of, pressed_words
 from results.answer.sample import Sample, Unit, sample_of
 from results.answer.scaling import Scaling, scaling_of
+from results.reading.scores_table import Reading
 from results.records.frame import EmbeddingKind
 from results.records.records import RunRecord
-from results.records.scores_table import Reading
 from results.spec.experiment_spec import Experiment, PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.plan import LeftOut

@@ -14,7 +14,7 @@ from typing import Any, get_args
 import numpy as np
 import pandas as pd
 
-from results.records.columns import (
+from results.reading.columns import (
     COUNTERS,
     DONE,
     FAILED,
@@ -55,9 +55,8 @@ from results.records.columns import (
     tidy,
     words_of,
 )
-from results.records.frame import OURS
-from results.records.read_export import read_export
-from results.records.scores_table import (
+from results.reading.read_export import read_export
+from results.reading.scores_table import (
     ANOTHER_SCORE,
     COLUMNS,
     EACH_ROW,
@@ -77,6 +76,7 @@ from results.records.scores_table import (
     option,
     split,
 )
+from results.records.frame import OURS
 from results.spec.mlrc_constants import is_in_percent
 from results.wording import capitalized, counted, listed, some
 

@@ -8,9 +8,9 @@ import pytest
 from scipy import stats
 
 from results.answer.audit import audit
-from results.records.columns import is_error_rate, is_only_time, is_score, means_lower
-from results.records.read_scores import read_scores
-from results.records.scores_table import OpenQuestionsError, Reading, ScoresError
+from results.reading.columns import is_error_rate, is_only_time, is_score, means_lower
+from results.reading.read_scores import read_scores
+from results.reading.scores_table import OpenQuestionsError, Reading, ScoresError
 
 
 def table_of(text):
@@ -261,7 +261,7 @@ def test_what_cannot_be_used_is_refused_in_a_line_that_says_what_to_do(text, rea
 
 
 def test_questions_end_and_what_is_known_by_then_is_said(monkeypatch):
-    monkeypatch.setattr("results.records.read_scores._MOST_QUESTIONS", 1)
+    monkeypatch.setattr("results.reading.read_scores._MOST_QUESTIONS", 1)
     error = asked(table_of("tool,mean_distance\nA,71\nB,70\n"))
     assert (error.guess, error.read) == (Reading(lower_is_better=True), None)
 

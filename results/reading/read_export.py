@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from results.records.columns import numbers_of, rows_where, rows_words, texts_of
-from results.records.frame import EXPERIMENT, OURS, PLANNED, QUESTION
-from results.records.scores_table import (
+from results.reading.columns import numbers_of, rows_where, rows_words, texts_of
+from results.reading.scores_table import (
     PLACES,
     Reading,
     ReadScores,
@@ -16,6 +15,7 @@ from results.records.scores_table import (
     left_out_rows,
     split,
 )
+from results.records.frame import EXPERIMENT, OURS, PLANNED, QUESTION
 from results.wording import counted, listed, some
 
 

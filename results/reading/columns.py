@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from results.records.scores_table import Reading, ScoresError
+from results.reading.scores_table import Reading, ScoresError
 from results.wording import some, things
 
 _NUMBERED = r"(_(id|idx|index|no|nr|num|number|name))?"
