@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from results.reading.columns import numbers_of, rows_where, rows_words, texts_of
+from results.reading.cells import numbers_of, rows_words, texts_of
+from results.reading.rows_left_out import rows_where
 from results.reading.scores_table import (
     PLACES,
     Reading,
@@ -22,7 +23,7 @@ from results.wording import counted, listed, some
 def read_export(table: pd.DataFrame, reading: Reading) -> ReadScores:
     """Read what `reproduce export runs` wrote; own rows join the experiment on their dataset."""
     _check_options(reading)
-    table = rows_where(table, reading)
+    table = rows_where(table, reading.where)
     places = pd.DataFrame({"row": table.index, "at": table.index}, index=table.index)
     roles = {"experiment": EXPERIMENT, "question": QUESTION, "planned": PLANNED}
     for role, column in (*roles.items(), *((name, name) for name in ("dataset", "method", "search", "run"))):
