@@ -27,7 +27,7 @@ def declared(rows: pd.DataFrame, column: str, score: str) -> str:
     by_name = {name.casefold(): name for name in rows.columns}
     if column not in by_name:
         return ""
-    said = [text.casefold() for text in texts_of(rows[by_name[column]]).unique() if text]
+    said = [text for text in texts_of(rows[by_name[column]]).str.casefold().unique() if text]
     if len(said) > 1:
         what = f"{column.removeprefix('reproduce_')}: {said[0]} in one row and {said[1]} in another"
         raise ScoresError(f"{what} of {score}; compare one kind")

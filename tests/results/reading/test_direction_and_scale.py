@@ -31,7 +31,7 @@ def test_the_direction_is_given_or_declared_or_of_the_metric_and_else_asked():
 
 
 def test_a_name_that_says_no_metric_has_that_of_the_column_beside_it():
-    table = pd.DataFrame({"eval_metric": ["rmse", "rmse"], "test_error": [0.5, 0.7], "says": ["Points", "Points"]})
+    table = pd.DataFrame({"eval_metric": ["rmse", "rmse"], "test_error": [0.5, 0.7], "says": ["Points", "points"]})
     assert metric_of(table, "test_error") == "rmse"
     assert metric_of(table, "test_mae") == "test_mae"
     assert metric_of(table.assign(eval_metric=["rmse", "auc"]), "test_error") == "test_error"

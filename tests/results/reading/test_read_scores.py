@@ -556,6 +556,11 @@ def test_numbers_that_may_be_of_runs_or_of_kinds_are_asked_about():
     assert read_scores(versions).frame["method"].nunique() == 4
 
 
+def test_of_two_columns_of_names_of_runs_one_can_name_the_methods():
+    read = read_scores(table_of("run,seed,accuracy\na_x,s_a,71\nb_x,s_a,72\na_y,s_b,73\nb_y,s_b,74\n"))
+    assert (read.roles["method"], read.roles["run"]) == ("run", "seed")
+
+
 def test_a_time_that_was_planned_is_no_time_that_was_measured():
     table = rows("model,time_budget_s,seed,accuracy", "A", "B", dataset=("60", "600"), values=(1, 2, 3))
     assert asked(table).guess == Reading(dataset="time_budget_s")
