@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from results.answer.answers import Answer
 from results.answer.pair_tests import SHARE_OF_BETTER, family, least_factor
-from results.answer.question import Planned, Question
+from results.answer.question import AskedMethod, Question
 from results.wording import counted, joined
 
 
@@ -55,7 +55,7 @@ def _correction(question: Question, *, equal: bool) -> tuple[str, str]:
     return f"adjusted by Holm's method for {comparisons}", least
 
 
-def _unlike(planned: Mapping[str, Planned]) -> list[str]:
+def _unlike(planned: Mapping[str, AskedMethod]) -> list[str]:
     """Write in what methods differ that have variances of their own."""
     varied = [one for one in planned.values() if not one.constant]
     kinds = {

@@ -147,7 +147,7 @@ def audit(
     """
     gc.set_threshold(100_000)  # Imports and tables make many objects and little garbage.
     from reproduce.outputs.audit import audit_file, write_audit
-    from results.records.scores_table import Reading
+    from results.reading.scores_table import Reading
 
     columns: dict[str, Any] = {"method": method, "dataset": dataset, "score": score}
     repeats = {"run": run, "search": search, "paired": paired}

@@ -19,7 +19,7 @@ from reproduce.errors import InputError, writing_to
 from reproduce.outputs.read_table import read_table
 from results.answer.audit import Audit, audit_scores, families_words, said_of
 from results.atomic_files import folder_names, write_atomically
-from results.records.scores_table import OpenQuestionsError, Reading
+from results.reading.scores_table import OpenQuestionsError, Reading
 from results.wording import counted, some
 
 if TYPE_CHECKING:

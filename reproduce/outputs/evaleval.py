@@ -19,7 +19,7 @@ from results.answer.answers import Answer
 from results.answer.intervals import t_quantile
 from results.answer.question import Question
 from results.findings.experiment import ExperimentAnswer
-from results.records.columns import LOWER, SCALE
+from results.reading.columns import LOWER, SCALE
 
 SCHEMA = "0.2.1"
 

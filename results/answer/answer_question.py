@@ -11,14 +11,14 @@ from results.answer.answers import Answer
 from results.answer.compare import compare, compare_at_looks, gains_over
 from results.answer.intervals import Interval
 from results.answer.pair_tests import family
-from results.answer.question import Planned, Question
+from results.answer.question import AskedMethod, Question
 from results.answer.sample import Unit, sample_of
 from results.answer.scaling import Scaling
 from results.answer.table_caveats import ScoresAnswer
 from results.answer.typical import intervals_of, method_values
 from results.answer.values import Runs
-from results.records.read_scores import read_scores
-from results.records.scores_table import Reading, ReadScores
+from results.reading.read_scores import read_scores
+from results.reading.scores_table import Reading, ReadScores
 from results.wording import counted, some
 
 MOST_PAIRS = 50_000
@@ -210,9 +210,9 @@ def _of_found(question: Question, runs: Runs, of_score: pd.DataFrame) -> Questio
     unit, scaling = _unit_of(question, runs), question.scaling
     sample = sample_of(unit)
     methods = {
-        key: Planned(key, len(own), min(map(len, own.values())))
+        key: AskedMethod(key, len(own), min(map(len, own.values())))
         if sample.of_searches
-        else Planned(key, 0, sum(map(len, own.values())), searched=sample.about == "methods")
+        else AskedMethod(key, 0, sum(map(len, own.values())), searched=sample.about == "methods")
         for key, own in runs.items()
     }
     counts = [planned.searches or planned.runs for planned in methods.values()]

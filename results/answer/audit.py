@@ -12,16 +12,16 @@ from results.answer.answer_question import answer_read
 from results.answer.answers import Answer
 from results.answer.deviations import SearchDeviation
 from results.answer.pair_tests import MOST_DEGREES
-from results.answer.question import Planned, Question, question_of
+from results.answer.question import AskedMethod, Question, question_of
 from results.answer.scaling import scaling_of
-from results.records.columns import is_known
+from results.reading.columns import is_known
+from results.reading.read_scores import read_scores
+from results.reading.scores_table import ANOTHER_SCORE, OpenQuestionsError, Reading, ReadScores, ScoresError
 from results.records.frame import PLANNED, QUESTION, ExportedRun
-from results.records.read_scores import read_scores
-from results.records.scores_table import ANOTHER_SCORE, OpenQuestionsError, Reading, ReadScores, ScoresError
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import counted, counted_span, joined, listed, some
 
-_QUESTION, _PLANNED = TypeAdapter(Question), TypeAdapter(Planned)
+_QUESTION, _PLANNED = TypeAdapter(Question), TypeAdapter(AskedMethod)
 
 
 @dataclass(frozen=True)
@@ -181,13 +181,13 @@ def _question(frame: pd.DataFrame, read: ReadScores, reading: Reading, title: st
     return own if own.compare in ("all", "best", *own.compared) else replace(own, compare="all")
 
 
-def _own_method(frame: pd.DataFrame, question: Question, method: str) -> Planned:
+def _own_method(frame: pd.DataFrame, question: Question, method: str) -> AskedMethod:
     """A method of which rows were added to an export: it has what is there."""
     rows = frame[frame["method"] == method].drop_duplicates(["search", "run"])
     runs = rows.groupby("search").size()
     if question.sample.of_searches:
-        return Planned(method, len(runs), int(runs.min()))
-    return Planned(method, 0, len(rows), searched=question.sample.about == "methods")
+        return AskedMethod(method, len(runs), int(runs.min()))
+    return AskedMethod(method, 0, len(rows), searched=question.sample.about == "methods")
 
 
 def said_of(read: ReadScores, reading: Reading, name: str, answers: Mapping[str, Answer] = MappingProxyType({})) -> str:

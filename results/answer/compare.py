@@ -38,7 +38,7 @@ from results.answer.pair_tests import (
 from results.answer.question import ALPHA, Question
 from results.answer.typical import mean_errors, method_values
 from results.answer.values import MOST_RUNS, Direction, MethodValues, Pair, Runs, Untested
-from results.records.scores_table import FEWEST_DATASETS
+from results.reading.scores_table import FEWEST_DATASETS
 
 
 def record_of_searches(found: Answer) -> SearchDeviation | None:

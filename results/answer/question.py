@@ -9,9 +9,9 @@ from results.answer.deviations import SearchDeviation, nearest_search_deviation
 from results.answer.limits import cut_off_words, open_ends_of, pressed_words
 from results.answer.sample import Sample, Unit, sample_of
 from results.answer.scaling import Scaling, scaling_of
+from results.reading.scores_table import Reading
 from results.records.frame import EmbeddingKind
 from results.records.records import RunRecord
-from results.records.scores_table import Reading
 from results.spec.experiment_spec import Experiment, PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.plan import LeftOut
@@ -24,7 +24,7 @@ FURTHER_SCORES = 5
 
 
 @dataclass(frozen=True)
-class Planned:
+class AskedMethod:
     """A method that is asked for.
 
     Attributes:
@@ -123,7 +123,7 @@ class Question(Reading):
     looks: tuple[int, ...] = ()
     units: int = 0
     assumed: SearchDeviation | None = None
-    methods: Mapping[str, Planned] = field(default_factory=dict)
+    methods: Mapping[str, AskedMethod] = field(default_factory=dict)
     defaults: Mapping[str, str] = field(default_factory=dict)
     tested: Tested | None = None
     experiment: Experiment | None = None
@@ -244,7 +244,7 @@ def question_of(measured: MeasuredExperiment) -> Question:
     computed = {key for key, runs in by_method.items() if any(run.specs[0].method.loss is None for run in runs)}
     searches, runs = plan.experiment.search.searches, plan.reproductions
     methods = {
-        key: Planned(
+        key: AskedMethod(
             row.title,
             *((searches, runs) if searches > 1 and row.runs >= searches * runs else (0, row.runs)),
             searched=key in searched,

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from results.numbers import ENDLESS, MOST_DIGITS, Ends, NumberFormat
-from results.records.scores_table import ScoreScale
+from results.reading.scores_table import ScoreScale
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from results.answer.compare import compare
 from results.answer.pair_tests import MOST_DEGREES, SHARE_OF_BETTER, Numbers, break_even, family, power_words
 from results.answer.planning import more_for
 from results.answer.values import MOST_RUNS, Finding, Pair
-from results.records.columns import RUN
+from results.reading.columns import RUN
 from results.wording import counted, few, joined, listed, some, things, verb
 
 FEWEST_TOGETHER = 4

@@ -10,7 +10,7 @@ from scipy import special
 
 from results.answer.intervals import Interval, student_t_interval, t_quantile
 from results.answer.pair_tests import MOST_DEGREES, MeanErrors, Numbers, pool_or_own
-from results.answer.question import Planned, Question
+from results.answer.question import AskedMethod, Question
 from results.answer.values import Incomplete, MethodValues, Runs
 
 FAR, BELOW_HALF, FEW, GAP = 10.0, 3.0, 4.0, 1.5
@@ -49,7 +49,7 @@ def method_values(question: Question, runs: Runs) -> dict[str, MethodValues]:
     return {**found, **{key: own for pool in set_aside for key, own in pool.items()}}
 
 
-def _all_values(planned: Planned, runs: Mapping[int, list[float]]) -> MethodValues:
+def _all_values(planned: AskedMethod, runs: Mapping[int, list[float]]) -> MethodValues:
     if planned.searches:
         complete = [values for values in runs.values() if len(values) >= planned.runs]
         units, count = [float(np.mean(values)) for values in complete], sum(map(len, complete))

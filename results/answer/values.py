@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from results.answer.question import Planned
+from results.answer.question import AskedMethod
 
 Direction = Literal["a better", "b better", "cannot tell"]
 Size = Literal["beyond", "within", "cannot tell"]
@@ -38,7 +38,7 @@ class MethodValues:
 
     units: tuple[float, ...]
     runs: int
-    planned: Planned
+    planned: AskedMethod
     missing: Incomplete | None = None
     failed: tuple[float, ...] = ()
     summary: tuple[float, int] | None = None

@@ -16,7 +16,7 @@ from jsonschema import Draft7Validator, FormatChecker
 from scipy import stats
 
 from results.answer.audit import audit
-from results.records.scores_table import Reading
+from results.reading.scores_table import Reading
 from tests.support.command_line import refused
 from tests.support.documentation import README, ROOT, between, text_of
 

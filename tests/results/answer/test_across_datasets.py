@@ -19,14 +19,14 @@ from results.answer.across_datasets import (
     side_of,
     surviving,
 )
-from results.answer.question import Planned
+from results.answer.question import AskedMethod
 from results.answer.values import MethodValues, Pair
 from tests.support.answers import asked
 
 
 def on_dataset(difference, error=None, degrees=10.0, untested=None):
     half_width = None if error is None else stats.t.ppf(0.975, degrees) * error
-    values = [MethodValues((mean,), 3, Planned("a", 1, 3)) for mean in (difference, 0.0)]
+    values = [MethodValues((mean,), 3, AskedMethod("a", 1, 3)) for mean in (difference, 0.0)]
     return Pair("a", "b", *values, untested, half_width=half_width, degrees=degrees)
 
 
@@ -143,7 +143,7 @@ def test_the_same_order_is_a_share_of_pairs():
 def test_the_error_of_a_difference_is_that_of_its_test():
     values = {"a": (0.500, 0.504), "b": (0.480, 0.482)}
     assert error_of(asked(values).pair("b", "a")) == pytest.approx(13e-6**0.5)
-    missing = {**values, "c": (Planned("c", 2, 1), (0.4,))}
+    missing = {**values, "c": (AskedMethod("c", 2, 1), (0.4,))}
     assert error_of(asked(missing).pair("a", "c")) is None
 
 

@@ -15,9 +15,9 @@ from results.answer import Question, answer
 from results.answer.audit import audit, with_questions
 from results.answer.deviations import SearchDeviation
 from results.findings.experiment import answer_of
+from results.reading.read_scores import read_scores
+from results.reading.scores_table import Reading, ScoresError
 from results.records.frame import ExportedRun, runs_table
-from results.records.read_scores import read_scores
-from results.records.scores_table import Reading, ScoresError
 from results.store.experiment_results import FOLDER, MeasuredExperiment
 from tests.support import typical_search
 

@@ -17,7 +17,7 @@ from benchmarks.calibration import (
 )
 from benchmarks.calibration_tables import exceptions
 from results.answer.compare import gains_over
-from results.answer.question import Planned
+from results.answer.question import AskedMethod
 from results.store.experiment_results import FOLDER
 from tests.support.answers import asked
 
@@ -91,7 +91,8 @@ def test_simulated_claims_and_gains_are_those_of_the_answer():
         for compare, of in found.items():
             assert [pair.better is not None for pair in of.pairs] == verdicts[compare][place].tolist()
         given = {
-            f"m{number}": (Planned("", 0, 4, searched=False), values) for number, values in enumerate(default[place])
+            f"m{number}": (AskedMethod("", 0, 4, searched=False), values)
+            for number, values in enumerate(default[place])
         }
         gains = {
             one.a: one for one in gains_over(found["all"].values, asked(given).values, {key: key for key in methods})

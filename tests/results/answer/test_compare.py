@@ -14,7 +14,7 @@ from results.answer.compare import compare as compare_all
 from results.answer.deviations import SearchDeviation
 from results.answer.pair_tests import adjusted as adjusted_of
 from results.answer.pair_tests import adjusted_in_one_step, least_factor, power_words
-from results.answer.question import Planned
+from results.answer.question import AskedMethod
 from results.answer.values import MethodValues, Pair
 from results.findings.experiment import answer_of
 from results.spec.search_settings import LOOKS
@@ -95,7 +95,7 @@ def test_a_search_failed_if_it_lies_far_below_its_methods_others(searches, other
 
 
 def test_methods_that_are_computed_do_not_decide_which_searches_of_others_failed():
-    computed = {f"c{number}": (Planned("c", 3, 1, trained=False), (30, 30.001, 30.002)) for number in range(5)}
+    computed = {f"c{number}": (AskedMethod("c", 3, 1, trained=False), (30, 30.001, 30.002)) for number in range(5)}
     losses = {"a": (30, 29.5, 29), "b": (31, 30.2, 30.5)}
     found = asked({**losses, **computed})
     assert found.failed == {}
@@ -176,7 +176,7 @@ def test_three_answers_of_a_pair_stand_apart():
     assert (pair.direction, pair.size, pair.claimed_size(1.5), pair.claimed_size(0.15)) == (
         *("a better", "within", "excluded", "compatible"),
     )
-    one, other = (MethodValues((mean,), 1, Planned("a", 1, 1)) for mean in (1.0, 0.0))
+    one, other = (MethodValues((mean,), 1, AskedMethod("a", 1, 1)) for mean in (1.0, 0.0))
     assert Pair("a", "b", one, other, half_width=0.5).claimed_size(1.5) == "compatible"
     turned = asked(table(5, B=(30, 0.001), A=(30.15, 0.001)), margin=0.5).pair("A", "B")
     assert (turned.a, turned.better, turned.direction) == ("A", "A", "a better")
@@ -184,7 +184,7 @@ def test_three_answers_of_a_pair_stand_apart():
 
 
 def test_methods_that_are_not_complete_get_no_verdict_but_count_in_the_correction():
-    half = (Planned("D", 3, 1), (20.0, 20.1))
+    half = (AskedMethod("D", 3, 1), (20.0, 20.1))
     result = asked({**THREE, "D": half}, margin=0.5)
     assert (result.interim, result.missing) == (True, {"D": "2 of 3 searches"})
     whole = {key: value for key, value in {**THREE, "D": half}.items() if key != "D"}
@@ -198,7 +198,7 @@ def test_methods_that_are_not_complete_get_no_verdict_but_count_in_the_correctio
         assert result.pair(pair.a, pair.b).p == pair.p
         assert result.pair(pair.a, pair.b).p_better >= pair.p_better
     # A planned method without any search counts too.
-    absent = asked({**THREE, "D": (Planned("D", 3, 1), ())}, margin=0.5)
+    absent = asked({**THREE, "D": (AskedMethod("D", 3, 1), ())}, margin=0.5)
     assert absent.pair("A", "B").p_better == result.pair("A", "B").p_better
     assert "D" not in absent.compared
 
@@ -226,7 +226,7 @@ EIGHT = np.random.default_rng(3).standard_normal((3, 8)) * 0.004 + np.array([[0.
 
 def until(searches, values=None, looks=LOOKS):
     given = values or dict(zip("abc", EIGHT[:, :searches], strict=True))
-    return asked({key: (Planned(key, searches, 1), own) for key, own in given.items()}, looks=looks)
+    return asked({key: (AskedMethod(key, searches, 1), own) for key, own in given.items()}, looks=looks)
 
 
 def test_each_planned_look_has_its_share_of_the_level_and_claims_stay():

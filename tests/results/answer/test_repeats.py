@@ -21,7 +21,7 @@ from results.answer.compare import plain_test
 from results.answer.pair_tests import signed_rank
 from results.answer.planning import more_for, seen_with
 from results.answer.table_caveats import shared_part
-from results.records.scores_table import OpenQuestionsError, Reading, ScoresError
+from results.reading.scores_table import OpenQuestionsError, Reading, ScoresError
 from tests.support import repeats, typical_search
 
 TABLES = Path(__file__).parents[2] / "support" / "audit_tables"

@@ -23,7 +23,7 @@ from results.answer import Question, answer
 from results.answer.audit import audit
 from results.answer.planning import more_for
 from results.answer.scaling import scaling_of
-from results.records.scores_table import Reading, ScoreScale, ScoresError
+from results.reading.scores_table import Reading, ScoreScale, ScoresError
 
 TIMES = {"A": [120.5, 131.0, 118.2, 125.9], "B": [180.3, 171.2, 192.8, 177.7], "C": [121.0, 127.7, 133.2, 119.9]}
 GEOMETRIC = {key: stats.gmean(own) for key, own in TIMES.items()}

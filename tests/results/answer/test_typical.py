@@ -10,7 +10,7 @@ from reports.tables.formats import to_json, to_latex
 from results.answer.across_datasets import pair_over_datasets
 from results.answer.compare import gains_over
 from results.answer.intervals import Interval
-from results.answer.question import Planned
+from results.answer.question import AskedMethod
 from results.answer.typical import failed
 from results.answer.values import MethodValues
 from results.findings.experiment import answer_of
@@ -80,7 +80,7 @@ def test_all_low_searches_of_a_method_failed_or_none():
 
 
 def test_a_method_whose_searches_are_not_all_made_has_a_mean_and_no_interval():
-    begun = Planned("begun", 3, 1), (0.5, 0.51)
+    begun = AskedMethod("begun", 3, 1), (0.5, 0.51)
     found = asked({"whole": (0.4, 0.41, 0.42), "begun": begun}).intervals
     assert found["whole"].half_width > 0
     assert found["begun"] == Interval(pytest.approx(0.505), None, 2)
@@ -136,7 +136,7 @@ def test_a_claim_of_an_early_look_is_gone_when_failures_turn_the_order():
     late = {"a": (*early["a"], 0.05, 0.06), "b": (*early["b"], 0.4, 0.402)}
     looks, count = (3, 6), {"early": 4, "late": 6}
     found = {
-        name: asked({key: (Planned(key, count[name], 1), own) for key, own in values.items()}, looks=looks)
+        name: asked({key: (AskedMethod(key, count[name], 1), own) for key, own in values.items()}, looks=looks)
         for name, values in {"early": early, "late": late}.items()
     }
     assert found["early"].claims == {("a", "b")}
@@ -145,8 +145,8 @@ def test_a_claim_of_an_early_look_is_gone_when_failures_turn_the_order():
 
 
 def test_a_gain_that_failures_turn_is_no_gain():
-    tuned = MethodValues((0.6, 0.602, 0.601), 4, Planned("a", 4, 1), failed=(0.1,))
-    default = MethodValues((0.5, 0.501, 0.502), 3, Planned("a, as given", 0, 3, searched=False))
+    tuned = MethodValues((0.6, 0.602, 0.601), 4, AskedMethod("a", 4, 1), failed=(0.1,))
+    default = MethodValues((0.5, 0.501, 0.502), 3, AskedMethod("a, as given", 0, 3, searched=False))
     (pair,) = gains_over({"a": tuned}, {"row": default}, {"row": "a"})
     assert (pair.difference > 0, pair.difference_of_all < 0, pair.better, pair.p_better) == (True, True, None, 1)
 

@@ -14,7 +14,7 @@ from results.answer import Question, answer
 from results.answer.audit import audit
 from results.answer.compare import plain_test
 from results.answer.values import MOST_RUNS
-from results.records.scores_table import Reading
+from results.reading.scores_table import Reading
 
 TWO = "method,accuracy\nours,71.5 ± 0.8\nbaseline,70.2 ± 0.7\n"
 FOUR = f"{TWO}old,70.0 ± 1.9\nolder,65.0 ± 0.3\n"

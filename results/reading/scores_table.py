@@ -89,14 +89,26 @@ class Reading:
 
 
 class AskedError(ScoresError):
-    """Something about a table is not said. `guess` is the reading with what it most likely is, or `sure` is."""
+    """Something about a table is not said.
 
-    def __init__(self, text: str, reading: Reading, *, sure: bool = False, **likely: Any) -> None:
+    Attributes:
+        likely: The fields of the reading that would most likely answer; `where` has the further conditions.
+        sure: Whether the answer is sure, so that nobody is asked.
+    """
+
+    def __init__(self, text: str, *, sure: bool = False, **likely: Any) -> None:
         """Ask; `likely` are the fields of the reading that would answer."""
         super().__init__(text)
-        self.sure, self.guess = sure, replace(reading, **likely)
-        new = {**likely, "where": likely.get("where", ())[len(reading.where) :]}
-        self.taken = shlex.join(Reading(**new).options())
+        self.sure, self.likely = sure, likely
+
+    @property
+    def taken(self) -> str:
+        """The options that say the most likely answer."""
+        return shlex.join(Reading(**self.likely).options())
+
+    def guess(self, reading: Reading) -> Reading:
+        """Return a reading that takes the most likely answer too."""
+        return replace(reading, **{**self.likely, "where": (*reading.where, *self.likely.get("where", ()))})
 
 
 class OpenQuestionsError(ScoresError):

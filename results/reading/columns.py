@@ -1,14 +1,7 @@
-"""Names and cells of a table of scores: what a column's name says of it, and its texts and numbers."""
+"""What the name of a column says of it."""
 
 import re
 import unicodedata
-from typing import Any
-
-import numpy as np
-import pandas as pd
-
-from results.records.scores_table import Reading, ScoresError
-from results.wording import some, things
 
 _NUMBERED = r"(_(id|idx|index|no|nr|num|number|name))?"
 ROLES = {
@@ -38,6 +31,9 @@ RUN = ROLES["run"][0]
 SWEEP, ROW = "sweep", "row name"
 """W&B's column of searches, and what a column of words without a name is called."""
 
+METRICS, VALUES = ("metric", "metric_name", "measure"), ("value", "metric_value", "score", "result")
+"""Columns of the metric of a row, and of its value."""
+
 LOWER, SCALE = "reproduce_lower_is_better", "reproduce_scale"
 """Columns in which records of Every Eval Ever say what their scores are."""
 
@@ -50,13 +46,14 @@ COUNTERS = {
     *("epoch", "epochs", "step", "steps", "_step", "global_step", "iteration", "iterations", "iter", "iters", "round"),
     *("trial", "trial_id", "trial_number", "number", "budget"),
 }
-PARTS_OF_DATA = {"train", "training", "val", "valid", "validation", "dev", "test", "testing", "eval", "evaluation"}
+TRAINED_ON, VALIDATED_ON = frozenset({"train", "training"}), frozenset({"val", "valid", "validation", "dev"})
+TESTED_ON = frozenset({"test", "testing", "eval", "evaluation"})
+PARTS_OF_DATA = TRAINED_ON | VALIDATED_ON | TESTED_ON
 _SETTINGS = {
     *("lr", "learning_rate", "wd", "weight_decay", "momentum", "batch_size", "bs", "dropout", "temperature", "margin"),
     *("optimizer", "dim", "dims", "dimension", "dimensions", "embedding_size", "hidden", "width", "depth", "layers"),
-    *("k", "shots"),
-    *("hparams_seed", "fraction", "noise", "backbone", "trunk", "alpha", "beta", "gamma", "lambda", "params"),
-    *("threshold", "bits"),
+    *("k", "shots", "hparams_seed", "fraction", "noise", "backbone", "trunk", "alpha", "beta", "gamma", "lambda"),
+    *("params", "threshold", "bits"),
 }
 _SIZE = re.compile(r"(n|num|number|size|samples|support|count)_.*|.*_(size|samples|count)|size|support|samples")
 _OF_SETTINGS = re.compile(r"(params?|hparams?|hp|config|args)[_./].*", re.IGNORECASE)
@@ -85,59 +82,43 @@ _BOUNDED = {
     *("sensitivity", "specificity", "sen", "spe", "sens", "spec", "iou", "miou", "dice", "ndcg", "mrr", "hit", "hits"),
     *("em", "nmi", "top", "p", "r", "success", "prauc", "rocauc", "jaccard", "winrate"),
 }
-_SCORES = {
-    *("score", "value", "result", "metric", "performance", "mcc", "kappa", "ari", "bleu", "rouge", "meteor", "psnr"),
-    *("ssim", "reward", "return", "elo", "hypervolume", "hv", "corr", "pearson", "spearman", "rsq", "gmean"),
-    *(*_BOUNDED, *_LOWER),
-} - _TIMES
+_UNBOUNDED = {
+    *("reward", "return", "elo", "psnr", "mcc", "kappa", "rsq", "corr", "pearson", "spearman", "hypervolume", "hv"),
+    "ari",
+}
+"""Words of scores that can be negative, or above 100."""
+
+_OF_NO_METRIC = {"score", "value", "result", "metric", "performance"}
+_SCORES = {"bleu", "rouge", "meteor", "ssim", "gmean", *_OF_NO_METRIC, *_UNBOUNDED, *_BOUNDED, *_LOWER} - _TIMES
+SPREADS = {
+    **dict.fromkeys(("sd", "std", "stdev", "stddev", "deviation", "standard_deviation", "standard deviation"), "sd"),
+    **dict.fromkeys(("se", "sem", "stderr", "standard_error", "standard error"), "se"),
+}
+"""Names of what stands behind a mean: a standard deviation, or a standard error."""
+
 _MODIFIERS = {
     *("macro", "micro", "weighted", "mean", "avg", "average", "best", "final", "last", "balanced", "bal", "at", "rate"),
     *("std", "sd", "se", "sem", "stddev", "stdev", "deviation", "standard", "min", "max", "median", "overall", "class"),
     *("cv", "metric", "metrics", "ood", "id", "all", "n", "l", "of", "per", "log", "cross", "percent", "pct", "px"),
-    *("pred", "predicted", "prediction"),
-    *("absolute", "square", "squared", "percentage", "root", "relative", "pr", "clean", "subset"),
-    *PARTS_OF_DATA,
+    *("pred", "predicted", "prediction", "absolute", "square", "squared", "percentage", "root", "relative", "pr"),
+    *("clean", "subset", *PARTS_OF_DATA),
 }
-_SUMMARIES = {"average", "avg", "overall", "total", "std", "stddev", "stdev", "rank", "ranks", "wins", "win", "ties"}
-_DIFFERENCES = {
-    *(
-        "delta",
-        "diff",
-        "difference",
-        "gain",
-        "improvement",
-        "speedup",
-        "pval",
-        "pvalue",
-        "stat",
-        "gap",
-        "lo",
-        "hi",
-        "ci",
-    )
-}
+RIVALS = frozenset({"rank", "ranks", "wins", "win", "ties"})
+"""Rows with these names sum up columns that were compared."""
+
+_SUMMARIES = {"average", "avg", "overall", "total", "std", "stddev", "stdev", *RIVALS}
 _STATISTICS = {"mean", "median", "min", "max", "minimum", "maximum", "sum", "all", "losses", "count"}
-MISSING = ("", "nan", "na", "n/a", "null", "none", "-")
+_DIFFERENCES = {
+    *("delta", "diff", "difference", "gain", "improvement", "speedup", "pval", "pvalue", "stat", "gap", "lo", "hi"),
+    "ci",
+}
 _NO_WIDTH = re.compile(r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
-_DASHES = re.compile(r"[_\u2010-\u2015\u2212]")
 
 
 def plain(text: str) -> str:
     """Return a text in one line and one Unicode form, without marks of no width and without blanks around it."""
     text = re.sub(r"\s*[\r\n]+\s*", " ", text)
     return unicodedata.normalize("NFC", _NO_WIDTH.sub("", text).replace("\u00a0", " ")).strip()
-
-
-def spelling(name: str) -> str:
-    """Return what names that differ in blanks, dashes, case or the form of letters only have in common."""
-    return _DASHES.sub("-", "".join(unicodedata.normalize("NFKC", plain(name)).split())).casefold()
-
-
-def spelled_alike(names: pd.Series) -> list[tuple[str, str]]:
-    """Return the names whose spelling another one has, each with the first that has it."""
-    first: dict[str, str] = {}
-    pairs = [(first.setdefault(spelling(name), name), name) for name in names.unique()]
-    return [pair for pair in pairs if pair[0] != pair[1]]
 
 
 def words_of(name: str) -> list[str]:
@@ -178,6 +159,16 @@ def is_error_rate(name: str) -> bool:
 def is_bounded(name: str) -> bool:
     """Tell whether a score of this name is a percentage or a fraction, such as `accuracy`."""
     return bool({*words_of(name)} & _BOUNDED)
+
+
+def is_unbounded(name: str) -> bool:
+    """Tell whether a score of this name can be negative or above 100, such as `reward`."""
+    return bool({*words_of(name)} & _UNBOUNDED)
+
+
+def names_no_metric(name: str) -> bool:
+    """Tell whether a score's name leaves open which metric it is, such as `test_error`."""
+    return {*words_of(name)} <= {"error", *_OF_NO_METRIC, *PARTS_OF_DATA}
 
 
 def is_score(name: str) -> bool:
@@ -243,160 +234,6 @@ def is_setting(name: str) -> bool:
 def is_size(name: str) -> bool:
     """Tell whether a column is named as a size of data, such as `n_train`."""
     return bool(_SIZE.fullmatch(name.casefold()))
-
-
-def texts_of(column: pd.Series) -> pd.Series:
-    """Return the cells as plain texts; empty where there is nothing."""
-    texts = column.astype("string").fillna("").tolist()
-    found = {text: plain(text) for text in set(texts)}
-    return pd.Series([found[text] for text in texts], column.index, object, column.name)
-
-
-def as_written(column: pd.Series) -> pd.Series:
-    """Return the cells as texts without blanks around them, in the Unicode form that they have."""
-    return column.astype("string").fillna("").str.strip().astype(object)
-
-
-def numbers_of(given: pd.Series) -> dict[str, Any]:
-    """Return the numbers, NaN where there is none, and whether text stands there instead."""
-    if pd.api.types.is_numeric_dtype(given) and not pd.api.types.is_bool_dtype(given):
-        return {"value": given.astype(float), "text": False if given.empty else np.zeros(len(given), dtype=bool)}
-    texts = texts_of(given)
-    missing = texts.str.lower().isin(MISSING)
-    numbers = pd.to_numeric(texts.mask(missing), errors="coerce").astype(float)
-    return {"value": numbers, "text": (numbers.isna() & ~missing).to_numpy()}
-
-
-def numbered(column: pd.Series) -> pd.Series:
-    """Return the names of repeats; `1`, `1.0` and `01` are one."""
-    texts = texts_of(column)
-    found = {text: one_number(text) for text in set(texts)}
-    return pd.Series([found[text] for text in texts], column.index, object, column.name)
-
-
-def one_number(text: str) -> str:
-    """Return a whole number in one form, and other texts as they are."""
-    return str(int(float(text))) if re.fullmatch(r"[+-]?\d{1,15}(\.0+)?", text) else text
-
-
-def rows_words(index: pd.Index) -> str:
-    """Write numbers of rows, such as `rows 2, 3, 4 and 5 more`."""
-    return f"{things(len(index), 'row')} {some([str(row) for row in index], 3)}"
-
-
-def column_named(table: pd.DataFrame, given: str) -> str:
-    """Return the column of a name, in capital or small letters.
-
-    Raises:
-        ScoresError: There is none.
-    """
-    by_name = {name.casefold(): name for name in table.columns}
-    if (column := by_name.get(plain(given).casefold())) is None:
-        raise ScoresError(f"there is no column {given!r}; the columns are {some(list(table.columns))}")
-    return column
-
-
-def rows_where(table: pd.DataFrame, reading: Reading) -> pd.DataFrame:
-    """Return the rows that have the values that `--where` names."""
-    for name, value in reading.where:
-        column = column_named(table, name)
-        cells = numbered(table[column])
-        kept = cells.str.casefold() == one_number(plain(value)).casefold()
-        if not kept.any():
-            raise ScoresError(f"no row has {column} {value!r}; there are {some(list(dict.fromkeys(cells)))}")
-        table = table[kept]
-    return table
-
-
-def is_number(column: pd.Series) -> bool:
-    """Tell whether a column holds numbers and no text."""
-    own = numbers_of(column)
-    return bool(own["value"].notna().any() and not np.any(own["text"]))
-
-
-def is_shared(cells: pd.Series, methods: pd.Series) -> bool:
-    """Tell whether several methods have the same cells, and more than one of them."""
-    sets = {frozenset(own) for _, own in cells.groupby(methods, sort=False)}
-    return len(sets) == 1 and methods.nunique() > 1 and len(next(iter(sets))) > 1
-
-
-def tidy(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame with one level of plain names, and with the named levels of its index as columns."""
-    table = table.copy(deep=False)
-    if isinstance(table.columns, pd.MultiIndex):
-        own = [name for name in table.columns.names if any(is_role(str(name), role) for role in ROLES)]
-        if own:  # A pivoted frame, whose upper levels say what a column is of.
-            stacked = table.stack(own, future_stack=True)
-            table = stacked.to_frame("score") if isinstance(stacked, pd.Series) else stacked
-    if isinstance(table.columns, pd.MultiIndex):
-        parts = ([plain(str(part)) for part in name] for name in table.columns)
-        table.columns = pd.Index([" ".join(part for part in own if part) for own in parts])
-    index = table.index
-    if any(name is not None for name in index.names):
-        table = table.reset_index()
-    elif not pd.api.types.is_numeric_dtype(index.dtype) and not isinstance(index, pd.MultiIndex):
-        if "method" not in {str(name).casefold() for name in table.columns}:
-            table.insert(0, "method", index)  # Rows that are named by words are named by their methods.
-        table = table.reset_index(drop=True)
-    if not table.index.is_unique:
-        table = table.reset_index(drop=True)
-    table.columns = pd.Index([plain(str(name)) for name in table.columns])
-    # A file that pandas wrote has a column of row numbers without a name; one of words has the names of the rows.
-    nameless = [at for at, name in enumerate(table.columns) if re.fullmatch(r"(Unnamed: \d+)?", name)]
-    numbers = [at for at in nameless if _are_row_numbers(table.iloc[:, at])]
-    table = table.iloc[:, [at for at in range(len(table.columns)) if at not in numbers]]
-    if nameless != numbers and ROW not in table.columns:
-        table = table.rename(columns={name: ROW for name in table.columns if re.fullmatch(r"(Unnamed: \d+)?", name)})
-    if table.empty:
-        raise ScoresError("there are no rows; give one to every run, below a line with the names of the columns")
-    if twice := sorted(set(table.columns[table.columns.duplicated()])):
-        what = "have no name" if twice[0] == ROW else f"are called {twice[0]!r}"
-        raise ScoresError(f"two columns {what}; rename one, and write one line of names if there are two")
-    return _split_cells(table)
-
-
-def _are_row_numbers(column: pd.Series) -> bool:
-    """Tell whether a column without a name counts rows, also those of several files one after the other."""
-    texts = texts_of(column)
-    if not texts.any():
-        return True
-    numbers = pd.to_numeric(texts, errors="coerce")
-    steps = numbers.diff().fillna(1)
-    first = numbers.iloc[0] <= 2  # Years are none.
-    return bool(first and numbers.notna().all() and ((steps == 1) | numbers.isin([0, 1])).all())
-
-
-_PLUS_MINUS = re.compile(
-    r"^(?P<mean>-?[\d.]+(e-?\d+)?)\s*(?:(?:±|\+/?-|\$\\pm\$|\\pm)\s*(?P<spread>[\d.]+(e-?\d+)?)|\((?P<inner>[\d.]+)\))$"
-)
-
-
-def _split_cells(table: pd.DataFrame) -> pd.DataFrame:
-    """Split columns of `71.5 ± 0.4`, or `71.5 (0.4)`, in two, of which the second has a name that ends in ±.
-
-    Columns of `71.5 %` become fractions.
-    """
-    for name in list(table.columns):
-        if pd.api.types.is_numeric_dtype(table[name]):
-            continue
-        texts = texts_of(table[name])
-        percent = texts.str.fullmatch(r"-?\d+(\.\d+)? ?%")
-        if percent.any() and (percent | (texts == "")).all():
-            table = table.assign(**{name: [f"{float(text[:-1]) / 100:.12g}" if text else "" for text in texts]})
-            continue
-        parts = texts.str.extract(_PLUS_MINUS)
-        parts["spread"] = parts["spread"].fillna(parts["inner"])
-        found = parts["mean"].notna()
-        if 2 * found.sum() > (texts != "").sum():  # Others are rows of ranks, say, or are refused where they are read.
-            table = table.assign(**{name: parts["mean"].fillna(texts), f"{name} ±": parts["spread"].fillna("")})
-    return table
-
-
-SPREADS = {
-    **dict.fromkeys(("sd", "std", "stdev", "stddev", "deviation", "standard_deviation", "standard deviation"), "sd"),
-    **dict.fromkeys(("se", "sem", "stderr", "standard_error", "standard error"), "se"),
-}
-"""Names of what stands behind a mean: a standard deviation, or a standard error."""
 
 
 def spread_of(by_name: dict[str, str], score: str) -> tuple[str, str]:

@@ -8,9 +8,9 @@ import pytest
 from scipy import stats
 
 from results.answer.audit import audit
-from results.records.columns import is_error_rate, is_only_time, is_score, means_lower
-from results.records.read_scores import read_scores
-from results.records.scores_table import OpenQuestionsError, Reading, ScoresError
+from results.reading.columns import is_error_rate, is_only_time, is_score, means_lower
+from results.reading.read_scores import read_scores
+from results.reading.scores_table import OpenQuestionsError, Reading, ScoresError
 
 
 def table_of(text):
@@ -261,7 +261,7 @@ def test_what_cannot_be_used_is_refused_in_a_line_that_says_what_to_do(text, rea
 
 
 def test_questions_end_and_what_is_known_by_then_is_said(monkeypatch):
-    monkeypatch.setattr("results.records.read_scores._MOST_QUESTIONS", 1)
+    monkeypatch.setattr("results.reading.read_scores._MOST_QUESTIONS", 1)
     error = asked(table_of("tool,mean_distance\nA,71\nB,70\n"))
     assert (error.guess, error.read) == (Reading(lower_is_better=True), None)
 
@@ -554,6 +554,11 @@ def test_numbers_that_may_be_of_runs_or_of_kinds_are_asked_about():
     assert read_scores(table.assign(seed=list("1212")), Reading()).frame["method"].nunique() == 4
     versions = table_of("model,iou\nnet_v1,70.1\nnet_v2,71.2\nfcn_v1,65.5\nfcn_v2,66.5\n")
     assert read_scores(versions).frame["method"].nunique() == 4
+
+
+def test_of_two_columns_of_names_of_runs_one_can_name_the_methods():
+    read = read_scores(table_of("run,seed,accuracy\na_x,s_a,71\nb_x,s_a,72\na_y,s_b,73\nb_y,s_b,74\n"))
+    assert (read.roles["method"], read.roles["run"]) == ("run", "seed")
 
 
 def test_a_time_that_was_planned_is_no_time_that_was_measured():

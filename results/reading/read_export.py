@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from results.records.columns import numbers_of, rows_where, rows_words, texts_of
-from results.records.frame import EXPERIMENT, OURS, PLANNED, QUESTION
-from results.records.scores_table import (
+from results.reading.cells import numbers_of, rows_words, texts_of
+from results.reading.rows_left_out import rows_where
+from results.reading.scores_table import (
     PLACES,
     Reading,
     ReadScores,
@@ -16,13 +16,14 @@ from results.records.scores_table import (
     left_out_rows,
     split,
 )
+from results.records.frame import EXPERIMENT, OURS, PLANNED, QUESTION
 from results.wording import counted, listed, some
 
 
 def read_export(table: pd.DataFrame, reading: Reading) -> ReadScores:
     """Read what `reproduce export runs` wrote; own rows join the experiment on their dataset."""
     _check_options(reading)
-    table = rows_where(table, reading)
+    table = rows_where(table, reading.where)
     places = pd.DataFrame({"row": table.index, "at": table.index}, index=table.index)
     roles = {"experiment": EXPERIMENT, "question": QUESTION, "planned": PLANNED}
     for role, column in (*roles.items(), *((name, name) for name in ("dataset", "method", "search", "run"))):
