@@ -6,6 +6,7 @@ it is none about methods, since a loss was held up.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -177,6 +178,7 @@ def _is_loss(found: Answer, key: str) -> bool:
     return planned.searched and planned.trained and not planned.constant
 
 
+@cache
 def _kept(name: str) -> Answer:
     return answer_of(MeasuredExperiment.kept(name))
 

@@ -68,14 +68,18 @@ def rows_words(index: pd.Index) -> str:
     return f"{things(len(index), 'row')} {some([str(row) for row in index], 3)}"
 
 
+def columns_by_name(table: pd.DataFrame) -> dict[str, str]:
+    """Return the columns by their names in small letters."""
+    return {name.casefold(): name for name in table.columns}
+
+
 def column_named(table: pd.DataFrame, given: str) -> str:
     """Return the column of a name, in capital or small letters.
 
     Raises:
         ScoresError: There is none.
     """
-    by_name = {name.casefold(): name for name in table.columns}
-    if (column := by_name.get(plain(given).casefold())) is None:
+    if (column := columns_by_name(table).get(plain(given).casefold())) is None:
         raise ScoresError(f"there is no column {given!r}; the columns are {some(list(table.columns))}")
     return column
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from results.reading.cells import texts_of
+from results.reading.cells import columns_by_name, texts_of
 from results.reading.columns import (
     is_bounded,
     is_error_rate,
@@ -24,7 +24,7 @@ def declared(rows: pd.DataFrame, column: str, score: str) -> str:
     Raises:
         ScoresError: It says two things.
     """
-    by_name = {name.casefold(): name for name in rows.columns}
+    by_name = columns_by_name(rows)
     if column not in by_name:
         return ""
     said = [text for text in texts_of(rows[by_name[column]]).str.casefold().unique() if text]

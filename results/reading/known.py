@@ -6,7 +6,7 @@ from typing import Self
 
 import pandas as pd
 
-from results.reading.cells import as_written, column_named, is_number, numbered, texts_of
+from results.reading.cells import as_written, column_named, columns_by_name, is_number, numbered, texts_of
 from results.reading.columns import ROLES, VALUES, is_role, plain
 from results.reading.scores_table import Reading, SdOrSe
 
@@ -95,7 +95,7 @@ class Known:
     @property
     def by_name(self) -> dict[str, str]:
         """The columns by their names in small letters."""
-        return {name.casefold(): name for name in self.table.columns}
+        return columns_by_name(self.table)
 
     @property
     def repeats(self) -> tuple[str, ...]:
@@ -141,7 +141,7 @@ class Known:
 
 def columns_of(table: pd.DataFrame, role: str) -> list[str]:
     """Return the columns with a name of a role, those with a usual name first."""
-    by_name = {name.casefold(): name for name in table.columns}
+    by_name = columns_by_name(table)
     usual = [by_name[name] for name in ROLES[role][0] if name in by_name]
     others = [name for name in table.columns if is_role(name, role) and name not in usual]
     if role == "dataset":  # Not the loss of a benchmark.

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from results.reading.cells import is_number, is_shared, numbers_of, rows_words, texts_of
+from results.reading.cells import columns_by_name, is_number, is_shared, numbers_of, rows_words, texts_of
 from results.reading.columns import (
     METRICS,
     NOTES,
@@ -37,7 +37,7 @@ PREFERRED = ("concatenated_map_at_r", "map_at_r", "separated_map_at_r")
 
 def column_of_metrics(table: pd.DataFrame) -> str:
     """Return the column that names the metric of a row, where another one has its value; empty if there is none."""
-    by_name = {name.casefold(): name for name in table.columns}
+    by_name = columns_by_name(table)
     name = next((by_name[name] for name in METRICS if name in by_name), "")
     if not name or is_number(table[name]) or not any(value in by_name for value in VALUES):
         return ""
