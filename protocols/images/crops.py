@@ -15,7 +15,7 @@ the height first for boxes that lose more than twice as many rows as columns.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,13 +73,30 @@ def random_cuts(
     return Cuts(np.asarray(boxes, dtype=np.int64).reshape(-1, 4), np.asarray(flips, dtype=np.bool_))
 
 
-def cut_crops(images: LabelledImages, indices: NDArray[np.int64], cuts: Cuts, side: int) -> Tensor:
-    """Cut crops out of images and resize them with Pillow; returns uint8 (batch, channels, side, side)."""
+def cut_crops(pictures: Callable[[int], Image.Image], indices: NDArray[np.int64], cuts: Cuts, side: int) -> Tensor:
+    """Cut crops out of images and resize them with Pillow; returns uint8 (batch, channels, side, side).
+
+    Args:
+        pictures: Gives the image at a position.
+    """
     crops = []
-    for index, box, flip in zip(indices, cuts.boxes.tolist(), cuts.flips.tolist(), strict=True):
-        crop = _chw(_resized(images.image(int(index)), box, side))
-        crops.append(crop.flip(-1) if flip else crop)
-    return torch.stack(crops)
+    for index, (top, left, height, width), flip in zip(
+        indices.tolist(), cuts.boxes.tolist(), cuts.flips.tolist(), strict=True
+    ):
+        # The box is cut first. If Pillow's resize gets the box as an argument, its filter uses pixels outside of it.
+        box = pictures(index).crop((left, top, left + width, top + height))
+        crop = box.resize((side, side), Image.Resampling.BILINEAR)
+        crops.append(crop.transpose(Image.Transpose.FLIP_LEFT_RIGHT) if flip else crop)
+    # Small crops cost less to paste than to convert one by one.
+    strip = Image.new(crops[0].mode, (side, side * len(crops)))
+    for place, crop in enumerate(crops):
+        strip.paste(crop, (0, side * place))
+    return torch.from_numpy(_pixels(strip).reshape(len(crops), side, side, -1).transpose(0, 3, 1, 2).copy())
+
+
+def picture_of(image: NDArray[np.uint8]) -> Image.Image:
+    """Return an image (height, width, channels), grey or RGB, as Pillow's."""
+    return Image.fromarray(np.ascontiguousarray(image[..., 0] if image.shape[2] == 1 else image))
 
 
 def evaluation_batch(images: LabelledImages, indices: NDArray[np.int64], settings: ImageSettings) -> Tensor:
@@ -88,7 +105,7 @@ def evaluation_batch(images: LabelledImages, indices: NDArray[np.int64], setting
     for index in indices:
         image = images.image(int(index))
         if settings.evaluation_resize is not None:
-            picture = _picture(image)
+            picture = picture_of(image)
             size = size_after(picture.size, settings.evaluation_resize)
             image = _pixels(picture.resize(size, Image.Resampling.BILINEAR))
         crops.append(centre_crop(_chw(image), settings.crop))
@@ -132,17 +149,6 @@ def centre_crop(image: Tensor, side: int) -> Tensor:
 def _chw(image: NDArray[np.uint8]) -> Tensor:
     # Copied because the memory map is read-only, and torch has no read-only tensors.
     return torch.from_numpy(image.transpose(2, 0, 1).copy())
-
-
-def _resized(image: NDArray[np.uint8], box: Sequence[int], side: int) -> NDArray[np.uint8]:
-    top, left, height, width = box
-    # The box is cut first. If Pillow's resize gets the box as an argument, its filter uses pixels outside of it.
-    picture = _picture(image[top : top + height, left : left + width])
-    return _pixels(picture.resize((side, side), Image.Resampling.BILINEAR))
-
-
-def _picture(image: NDArray[np.uint8]) -> Image.Image:
-    return Image.fromarray(np.ascontiguousarray(image[..., 0] if image.shape[2] == 1 else image))
 
 
 def _pixels(picture: Image.Image) -> NDArray[np.uint8]:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from PIL import Image
 from torch import Tensor
 
 from protocols.images.crops import (
@@ -26,6 +27,7 @@ from protocols.images.crops import (
     evaluation_batch,
     largest_sides,
     numbers_of,
+    picture_of,
     random_cuts,
     resized,
     resized_boxes,
@@ -38,6 +40,9 @@ FEATURES_FILE = "features.npy"
 
 RESIDENT_BYTES = 16 * 2**30
 """Largest size in bytes of training images that are kept on a GPU; half of the free memory is a second limit."""
+
+PICTURE_BYTES = 64 * 2**20
+"""Largest size in bytes of training images that a CPU keeps as Pillow's; others are converted for each crop."""
 
 HOST_BYTES = 2**30
 """Largest size in bytes of crops kept in the host's memory; larger sets (SOP's test classes) are made again."""
@@ -68,7 +73,8 @@ class BatchSource:
         self._images, self._settings = images, settings
         self._cut: Callable[[Rows, Cuts], Tensor]
         if resident is None and device.type == "cpu":
-            self._cut = lambda rows, cuts: cut_crops(images, rows, cuts, settings.crop)
+            pictures = _pictures(images)
+            self._cut = lambda rows, cuts: cut_crops(pictures, rows, cuts, settings.crop)
         elif has_room(device, images.n_bytes, RESIDENT_BYTES) if resident is None else resident:
             self._cut = _ResidentImages(images, settings.crop, device)
         else:
@@ -84,6 +90,13 @@ class BatchSource:
             The crops, uint8 (batch, channels, crop, crop).
         """
         return self._cut(rows, random_cuts(self._images, rows, self._settings, generator))
+
+
+def _pictures(images: LabelledImages) -> Callable[[int], Image.Image]:
+    def picture(index: int) -> Image.Image:
+        return picture_of(images.image(index))
+
+    return cache(picture) if images.n_bytes <= PICTURE_BYTES else picture
 
 
 def _crops_of_boxes(images: LabelledImages, side: int, device: torch.device, rows: Rows, cuts: Cuts) -> Tensor:

@@ -12,9 +12,10 @@ from torch import Tensor
 
 from protocols.datasets.dataset import Dataset, from_packing
 from protocols.datasets.listing import ImageListing
-from protocols.images.crops import cut_crops, random_cuts, size_after
+from protocols.images.crops import size_after
 from protocols.images.packed_images import PIXELS, LabelledImages, PackedImages
 from protocols.images.packing import decoded, write_arrays
+from protocols.images.samples import BatchSource
 from results.spec.conditions import ImageSettings
 
 
@@ -40,7 +41,7 @@ def training_batch(
     images: LabelledImages, rows: NDArray[np.int64], settings: ImageSettings, generator: torch.Generator
 ) -> Tensor:
     """Make random resized crops with flips, uint8 (batch, channels, crop, crop)."""
-    return cut_crops(images, rows, random_cuts(images, rows, settings, generator), settings.crop)
+    return BatchSource(images, settings, torch.device("cpu")).training_batch(rows, generator)
 
 
 def packed_dataset(
