@@ -90,8 +90,9 @@ def show_interim(found: Answer, rounds: int) -> None:
     """Print the methods so far, when each has some of its searches; what they show is said at the end."""
     from reports.headline import short_table
 
-    say(f"After {rounds} of {counted(found.question.units, 'search')} of each method:")
     table = short_table(found)
+    best = f", the best {_MOST_ROWS} of {len(table.rows)}" if len(table.rows) > _MOST_ROWS else ""
+    say(f"After {rounds} of {counted(found.question.units, 'search')} of each method{best}:")
     output_console().print(_drawn(replace(table, rows=table.rows[:_MOST_ROWS]), short=True))
 
 

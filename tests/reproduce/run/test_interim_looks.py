@@ -60,6 +60,17 @@ def test_what_is_shown_after_a_round_has_as_many_searches_of_each_method(capsys)
     assert said.count("2 × 1") == 2
 
 
+def test_a_table_of_many_methods_says_that_it_has_the_best_ones(capsys):
+    methods = {key: key.upper() for key in "abcdefghi"}
+    settings = {"search": {"trials": 3, "searches": 3}, "reproductions": 1}
+    runs = [some_run(key, 0, 0.3 + place / 20, search=0) for place, key in enumerate(methods)]
+    show_interim(answer_of(MeasuredExperiment(some_plan(methods=methods, settings=settings), tuple(runs))), 1)
+    said = capsys.readouterr().out
+    assert said.startswith("After 1 of 3 searches of each method, the best 7 of 9:")
+    assert said.count("1 × 1") == 7
+    assert "\nA " not in said
+
+
 def test_several_numbers_of_searches_are_named_in_order(seen):
     assert seen(planned(5, 1), planned(2, 3), planned(1, 3), planned(3, 1)) == ("1 search", "2 searches", "3 searches")
 
