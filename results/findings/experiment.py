@@ -18,6 +18,7 @@ from results.answer.question import question_of
 from results.answer.values import Finding
 from results.findings.origin import origin_findings
 from results.findings.search import search_findings, training_findings
+from results.records.records import RunRecord
 from results.spec import mlrc_constants
 from results.spec.data_choice import OWN_DATA, DrawnSplit
 from results.spec.experiment_spec import Contrast, Experiment
@@ -84,7 +85,7 @@ def _findings(found: ExperimentAnswer) -> tuple[Finding, ...]:
         *_looked_before(plan),
         *_printed(plan),
         *data_findings(plan.experiment, plan.data, split_file=split_file),
-        *handicaps(plan),
+        *handicaps(plan, measured.runs),
         *search_findings(found, measured),
         *training_findings(measured),
         *origin_findings(measured),
@@ -174,12 +175,15 @@ _Rows = Mapping[str, Recipe]
 """Recipes of the methods that are compared, by title."""
 
 
-def handicaps(plan: Plan) -> Iterator[Finding]:
+def handicaps(plan: Plan, runs: Mapping[str, Sequence[RunRecord]] | None = None) -> Iterator[Finding]:
     """Say which of the compared methods are trained or searched worse than the others by their cards alone.
 
-    Nothing is said of methods without a recipe, as in experiments that an earlier release recorded.
+    Args:
+        runs: The runs by method. Of methods without a recipe, as in experiments that an earlier release recorded, they
+            tell the images of a class in a batch; nothing else is said of these.
     """
-    rows = {title: recipe for key, title in plan.compared.items() if (recipe := plan.rows[key].recipe)}
+    known = recipes(plan, runs or {})
+    rows = {title: known[key] for key, title in plan.compared.items() if key in known}
     if any(recipe.searched for recipe in rows.values()):
         yield from _rates(rows)
         yield from _ranges_of_rates(plan)
@@ -189,6 +193,13 @@ def handicaps(plan: Plan) -> Iterator[Finding]:
         text = f"Losses that do not fall while random embeddings are trained with them: {joined(stuck)}."
         detail = "What their cards fix, such as a rate or a scale, may not suit them."
         yield Finding("warning", text, "training", detail)
+
+
+def recipes(plan: Plan, runs: Mapping[str, Sequence[RunRecord]]) -> dict[str, Recipe]:
+    """Return the recipes of the plan; of trained methods without one, the images of a class in the runs' batches."""
+    methods = {key: own[0].specs[0].method for key, own in runs.items()}
+    drawn = {key: Recipe(samples_per_class=one.batch.samples_per_class) for key, one in methods.items() if one.loss}
+    return drawn | {key: row.recipe for key, row in plan.rows.items() if row.recipe}
 
 
 def _rates(rows: _Rows) -> Iterator[Finding]:
@@ -225,7 +236,7 @@ def _batches(rows: _Rows) -> Iterator[Finding]:
         parts = [f"{images} for {few(of_number)}" for images, of_number in titles.items()]
         can_move = "The number alone can move a loss by more than losses differ"
         detail = f"{can_move} (`--set search.equal_spaces=true` searches it)."
-        yield Finding("note", f"Images of a class in a batch: {'; '.join(parts)}.", "training", detail)
+        yield Finding("limit", f"Images of a class in a batch: {'; '.join(parts)}.", "training", detail)
 
 
 def _arguments(rows: _Rows) -> Iterator[Finding]:

@@ -15,10 +15,11 @@ from results.answer.compare import compare, compare_at_looks, record_of_searches
 from results.answer.question import Question
 from results.answer.typical import method_values
 from results.answer.values import MethodValues, Pair
-from results.findings.experiment import ExperimentAnswer
+from results.findings.experiment import ExperimentAnswer, recipes
 from results.records.frame import EMBEDDING_KINDS
 from results.spec.ends import FEWEST_SEARCHES
 from results.spec.mlrc_constants import HEADLINE_METRICS
+from results.spec.plan import Recipe
 from results.wording import counted
 
 MOST_PAIRS = 3
@@ -92,8 +93,9 @@ class OtherConditions:
             return []
         pair = pair if self.found.question.sign * pair.difference >= 0 else pair.turned()
         kinds = (
-            *(self._as_asked, self._trained, self._after_a_trial, self._ranges, self._other_models, self._other_score),
-            *(self._classes, self._without_one_value, self._without_one_method, self._varying_searches),
+            *(self._as_asked, self._trained, self._after_a_trial, self._ranges, self._batches),
+            *(self._other_models, self._other_score, self._classes),
+            *(self._without_one_value, self._without_one_method, self._varying_searches),
         )
         return [check for kind in kinds for check in kind(pair)]
 
@@ -132,6 +134,18 @@ class OtherConditions:
             yield Check(condition, self.found, None, None, f"pressed: {'; '.join(pressed)}", probed)
         else:
             yield Check(condition, self.found, None, holds=True, note="no end holds the search up")
+
+    def _batches(self, pair: Pair) -> Iterator[Check]:
+        known = [self._recipes[key].images_of_a_class for key in (pair.a, pair.b) if key in self._recipes]
+        condition = "with equal batches"
+        if len(set(known)) == 2:
+            of_a, of_b = (
+                f"{self.found.titles[key]} {images}" for key, images in zip((pair.a, pair.b), known, strict=True)
+            )
+            note = f"images of a class: {of_a}, {of_b}"
+            yield Check(condition, self.found, None, None, note, "--set search.equal_spaces=true")
+        elif len(known) == 2:
+            yield Check(condition, self.found, None, holds=True, note=f"images of a class: {known[0]} for both")
 
     def _other_models(self, pair: Pair) -> Iterator[Check]:
         if self._models > 1 and self.found.question.score in HEADLINE_METRICS:
@@ -245,6 +259,12 @@ class OtherConditions:
     def _early_steps(self) -> int:
         records = self.found.measured.records if isinstance(self.found, ExperimentAnswer) else ()
         return next((run.early.steps for run in records if run.early), 0)
+
+    @cached_property
+    def _recipes(self) -> dict[str, Recipe]:
+        if not isinstance(self.found, ExperimentAnswer):
+            return {}
+        return recipes(self.found.measured.plan, self.found.measured.runs)
 
     @cached_property
     def _models(self) -> int:

@@ -77,7 +77,9 @@ def test_the_line_says_what_holds_what_does_not_and_what_was_not_measured():
     found = with_models(world, {"a": (30.0, 30.6, 30.3), "c": (30.1, 30.4, 30.0)})
     assert headline(found) == "A beats C by 2.0 ± 0.9 points of MAP@R."
     line = what_stands(found)
-    assert line.startswith("This holds trained to the end, beyond the ranges and without one search; ")
+    assert line.startswith(
+        "This holds trained to the end, beyond the ranges, with equal batches and without one search; "
+    )
     assert "; not as single models, not in P@1" in line
     cut = {key: replace(own, cut_off="after 400 steps") for key, own in found.question.methods.items()}
     held_up = answer_frame(found.frame, replace(found.question, methods=cut))
@@ -125,11 +127,28 @@ def test_the_quickstart_stands_but_after_the_steps_of_a_trial():
         "trained to the end": True,
         "after 200 steps": False,
         "beyond the ranges": True,
+        "with equal batches": None,
         "as single models": True,
         "in P@1": True,
         "over other test classes": True,
         "without one other method": True,
     }
+    batches = own["with equal batches"]
+    assert batches.note == "images of a class: Proxy-Anchor 1, Triplet 4"
+    assert batches.measure == "--set search.equal_spaces=true"
+    assert "with equal batches" not in checks(found, "triplet", "untrained"), "nothing draws its batches"
+
+
+@pytest.mark.parametrize("record", ["reality_check_glyphs_4_tested_to_the_end", "search_variance_glyphs"])
+def test_equal_batches_are_known_from_recipes_and_from_runs(record):
+    """The plan of the second record has no recipes."""
+    found = answer_of(MeasuredExperiment.kept(record))
+    drawn = {key: runs[0].specs[0].method.batch.samples_per_class for key, runs in found.measured.runs.items()}
+    for pair in found.pairs:
+        equal = drawn[pair.a] == drawn[pair.b]
+        check = checks(found, pair.a, pair.b)["with equal batches"]
+        assert check.holds == (True if equal else None)
+        assert check.note.endswith("for both") == equal
 
 
 def test_other_classes_are_those_of_the_bootstrap():
@@ -153,6 +172,8 @@ def test_several_verdicts_are_counted_by_condition():
     assert f"without one search {sum(own['without one search'].holds for own in asked)} of {len(verdicts)}" in line
     open_ends = sum(own["beyond the ranges"].holds is None for own in asked)
     assert f" of {len(verdicts)} ({open_ends} not measured)" in line
+    unequal = sum(own["with equal batches"].holds is None for own in asked)
+    assert f"with equal batches {len(verdicts) - unequal} of {len(verdicts)} ({unequal} not measured)" in line
     assert line.endswith("not measured: trained to the end.")
 
 
