@@ -121,13 +121,13 @@ def _panels(names: str) -> str:
 
 
 def _steps(name: str) -> str:
-    """The means of losses after a trial's steps and at the end of their trainings, with their places among losses."""
+    """The means of losses after a trial's steps and at the end of their trainings, with the order of the means."""
     found = answer_of(MeasuredExperiment.kept(name))
     early = early_of(found)
     losses = [key for key in found.order if found.question.methods[key].trained]
     first = sorted(losses, key=lambda key: -early.values[key].mean)
     after_trials = f"after {length_in_words(found.measured.plan.experiment.conditions.training)}"
-    lines = [f"| Method | {after_trials} | place | to the end | place |", "|---|--:|--:|--:|--:|"]
+    lines = [f"| Method | {after_trials} | order of means | to the end | order of means |", "|---|--:|--:|--:|--:|"]
     for place, key in enumerate(losses, start=1):
         before, after = (cell_text(measured_cell(one.intervals[key], PERCENT)) for one in (early, found))
         lines.append(f"| {found.titles[key]} | {before} | {first.index(key) + 1} | {after} | {place} |")

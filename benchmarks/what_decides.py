@@ -90,7 +90,7 @@ def shifts() -> list[Shift]:
             [("reality_check_2026_glyphs", _records("reality_check_2026_glyphs", "reality_check_2026_glyphs_4", "_4"))],
         ),
         _shift(
-            "1 or 4 images of a class, trained to the end",
+            "cards' batches or 4 images for all, to the end",
             [("reality_check_glyphs_4", _records(TO_THE_END, FOUR_TO_THE_END, "_4"))],
         ),
         _shift(
