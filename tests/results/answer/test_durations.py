@@ -53,7 +53,7 @@ def test_a_longer_network_is_expected_to_stop_as_those_that_were_trained_to_thei
     assert "ends_probed" in found.record, "the latest of two records with such runs"
     assert (found.ends, found.value) == (None, pytest.approx(made["arcface"], abs=0.01))
     # A loss that it does not have is expected to take the mean of the fourteen that it has.
-    other = expected_steps(conditions, 40, "pfml", "search", "glyphs")
+    other = expected_steps(conditions, 40, "roadmap", "search", "glyphs")
     assert sorted(other.of_methods) == pytest.approx(sorted(steps for steps in made.values() if steps), abs=0.01)
     assert other.value == pytest.approx(sum(other.of_methods) / 14)
     # Scaled by the first epoch at which patience ends a training, the fourth of 40 steps there and of 80 here.
