@@ -15,7 +15,7 @@ the height first for boxes that lose more than twice as many rows as columns.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,19 +73,18 @@ def random_cuts(
     return Cuts(np.asarray(boxes, dtype=np.int64).reshape(-1, 4), np.asarray(flips, dtype=np.bool_))
 
 
-def cut_crops(pictures: Callable[[int], Image.Image], indices: NDArray[np.int64], cuts: Cuts, side: int) -> Tensor:
+def cut_crops(
+    cut: Callable[[int, Sequence[int]], Image.Image], indices: NDArray[np.int64], cuts: Cuts, side: int
+) -> Tensor:
     """Cut crops out of images and resize them with Pillow; returns uint8 (batch, channels, side, side).
 
     Args:
-        pictures: Gives the image at a position.
+        cut: Gives a box (top, left, height, width) of the image at a position.
     """
     crops = []
-    for index, (top, left, height, width), flip in zip(
-        indices.tolist(), cuts.boxes.tolist(), cuts.flips.tolist(), strict=True
-    ):
+    for index, box, flip in zip(indices.tolist(), cuts.boxes.tolist(), cuts.flips.tolist(), strict=True):
         # The box is cut first. If Pillow's resize gets the box as an argument, its filter uses pixels outside of it.
-        box = pictures(index).crop((left, top, left + width, top + height))
-        crop = box.resize((side, side), Image.Resampling.BILINEAR)
+        crop = cut(index, box).resize((side, side), Image.Resampling.BILINEAR)
         crops.append(crop.transpose(Image.Transpose.FLIP_LEFT_RIGHT) if flip else crop)
     # Small crops cost less to paste than to convert one by one.
     strip = Image.new(crops[0].mode, (side, side * len(crops)))

@@ -7,7 +7,7 @@ Features are rows of one file in the cache, which all processes map into their m
 except of the rows of its own training if they are few.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -42,7 +42,7 @@ RESIDENT_BYTES = 16 * 2**30
 """Largest size in bytes of training images that are kept on a GPU; half of the free memory is a second limit."""
 
 PICTURE_BYTES = 64 * 2**20
-"""Largest size in bytes of training images that a CPU keeps as Pillow's; others are converted for each crop."""
+"""Largest size in bytes of training images that a CPU keeps as Pillow's; of others it converts each box."""
 
 HOST_BYTES = 2**30
 """Largest size in bytes of crops kept in the host's memory; larger sets (SOP's test classes) are made again."""
@@ -73,8 +73,8 @@ class BatchSource:
         self._images, self._settings = images, settings
         self._cut: Callable[[Rows, Cuts], Tensor]
         if resident is None and device.type == "cpu":
-            pictures = _pictures(images)
-            self._cut = lambda rows, cuts: cut_crops(pictures, rows, cuts, settings.crop)
+            cut = _box_of(images)
+            self._cut = lambda rows, cuts: cut_crops(cut, rows, cuts, settings.crop)
         elif has_room(device, images.n_bytes, RESIDENT_BYTES) if resident is None else resident:
             self._cut = _ResidentImages(images, settings.crop, device)
         else:
@@ -92,11 +92,20 @@ class BatchSource:
         return self._cut(rows, random_cuts(self._images, rows, self._settings, generator))
 
 
-def _pictures(images: LabelledImages) -> Callable[[int], Image.Image]:
+def _box_of(images: LabelledImages) -> Callable[[int, Sequence[int]], Image.Image]:
+    @cache
     def picture(index: int) -> Image.Image:
         return picture_of(images.image(index))
 
-    return cache(picture) if images.n_bytes <= PICTURE_BYTES else picture
+    def of_kept(index: int, box: Sequence[int]) -> Image.Image:
+        top, left, height, width = box
+        return picture(index).crop((left, top, left + width, top + height))
+
+    def of_pixels(index: int, box: Sequence[int]) -> Image.Image:
+        top, left, height, width = box
+        return picture_of(images.image(index)[top : top + height, left : left + width])
+
+    return of_kept if images.n_bytes <= PICTURE_BYTES else of_pixels
 
 
 def _crops_of_boxes(images: LabelledImages, side: int, device: torch.device, rows: Rows, cuts: Cuts) -> Tensor:
