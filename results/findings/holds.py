@@ -136,16 +136,18 @@ class OtherConditions:
             yield Check(condition, self.found, None, holds=True, note="no end holds the search up")
 
     def _batches(self, pair: Pair) -> Iterator[Check]:
-        known = [self._recipes[key].images_of_a_class for key in (pair.a, pair.b) if key in self._recipes]
-        condition = "with equal batches"
-        if len(set(known)) == 2:
-            of_a, of_b = (
-                f"{self.found.titles[key]} {images}" for key, images in zip((pair.a, pair.b), known, strict=True)
-            )
-            note = f"images of a class: {of_a}, {of_b}"
-            yield Check(condition, self.found, None, None, note, "--set search.equal_spaces=true")
-        elif len(known) == 2:
-            yield Check(condition, self.found, None, holds=True, note=f"images of a class: {known[0]} for both")
+        recipes_of_both = [self._recipes[key] for key in (pair.a, pair.b) if key in self._recipes]
+        if len(recipes_of_both) < 2:
+            return
+        condition, images = "with equal batches", [recipe.images_of_a_class for recipe in recipes_of_both]
+        if images[0] == images[1]:
+            yield Check(condition, self.found, None, holds=True, note=f"images of a class: {images[0]} for both")
+        else:
+            titles = self.found.titles
+            note = f"images of a class: {titles[pair.a]} {images[0]}, {titles[pair.b]} {images[1]}"
+            searched = pair.of_a.planned.searched and pair.of_b.planned.searched
+            measure = "--set search.equal_spaces=true" if searched else ""
+            yield Check(condition, self.found, None, None, note, measure)
 
     def _other_models(self, pair: Pair) -> Iterator[Check]:
         if self._models > 1 and self.found.question.score in HEADLINE_METRICS:

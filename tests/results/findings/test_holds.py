@@ -139,9 +139,11 @@ def test_the_quickstart_stands_but_after_the_steps_of_a_trial():
     assert "with equal batches" not in checks(found, "triplet", "untrained"), "nothing draws its batches"
 
 
-@pytest.mark.parametrize("record", ["reality_check_glyphs_4_tested_to_the_end", "search_variance_glyphs"])
+@pytest.mark.parametrize(
+    "record", ["reality_check_glyphs_4_tested_to_the_end", "search_variance_glyphs", "defaults_glyphs"]
+)
 def test_equal_batches_are_known_from_recipes_and_from_runs(record):
-    """The plan of the second record has no recipes."""
+    """The plans of the last two records have no recipes, and the last one searches nothing."""
     found = answer_of(MeasuredExperiment.kept(record))
     drawn = {key: runs[0].specs[0].method.batch.samples_per_class for key, runs in found.measured.runs.items()}
     for pair in found.pairs:
@@ -149,6 +151,7 @@ def test_equal_batches_are_known_from_recipes_and_from_runs(record):
         check = checks(found, pair.a, pair.b)["with equal batches"]
         assert check.holds == (True if equal else None)
         assert check.note.endswith("for both") == equal
+        assert bool(check.measure) == (not equal and record == "search_variance_glyphs")
 
 
 def test_other_classes_are_those_of_the_bootstrap():
