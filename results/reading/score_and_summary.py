@@ -163,7 +163,8 @@ def with_summary(known: Known) -> Known:
             .unread([spread], "of one run, such as over images")
         )
     folds = _folds_behind(given[2] or _what_n_are(number, known.score), table, number)
-    lacking = texts_of(table[spread]) == ""
+    # A score that is no number is refused where it is read.
+    lacking = (texts_of(table[spread]) == "") & ~numbers_of(table[known.values])["text"]
     known = replace(known, table=table, spread=spread, number=number, folds_behind=folds)
     if not lacking.any() or lacking.all():
         return known

@@ -9,7 +9,7 @@ from results.reading.columns import ROLES, ROW, is_role, plain
 from results.reading.scores_table import ScoresError
 
 _PLUS_MINUS = re.compile(
-    r"^(?P<mean>-?[\d.]+(e-?\d+)?)\s*(?:(?:±|\+/?-|\$\\pm\$|\\pm)\s*(?P<spread>[\d.]+(e-?\d+)?)|\((?P<inner>[\d.]+)\))$"
+    r"^(?P<mean>-?[\d.]+(e-?\d+)?)\s*(?:(?:±|\+/?-|\$\\pm\$|\\pm)\s*(?P<spread>-?[\d.]+(e-?\d+)?)|\((?P<inner>[\d.]+)\))$"
 )
 
 

@@ -106,6 +106,18 @@ def test_rows_without_the_deviation_that_others_have_are_left_out_and_named():
     assert read.said == ("Left out: row 4 (no auc_std).",)
 
 
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        ("79.0 ± -0.5", r"row 4: give 'score ±' \(0 or more\) as a number"),
+        ("79.0 ± a", "row 4: '79.0 ± a' in 'score' is no number"),
+    ],
+)
+def test_a_deviation_that_is_none_is_refused_with_its_row(cell, said):
+    with pytest.raises(ScoresError, match=said):
+        audit(table_of(f"method,score\nA,81.0 ± 0.5\nB,80.2 ± 0.4\nC,{cell}\n"))
+
+
 def test_columns_are_methods_unasked_only_where_nothing_else_can_name_them():
     wide = table_of("dataset,A,B\n" + "".join(f"d{n},{70 + n}.5,{60 + 2 * n}.1\n" for n in range(7)))
     assert set(read_scores(wide).frame["method"]) == {"A", "B"}
