@@ -12,19 +12,19 @@ from .mined import refuse_mined
 FieldReduction = Literal["sum", "mean"]
 
 _SMALLEST_SQUARE = 1e-8
-_ROWS = {"cpu": 64, "cuda": 256}
-"""Points whose pairs with all others are one block: small ones leave most pairs out, large ones need fewer launches."""
+_ROWS, _ROWS_ON_GPU = 64, 256
+"""Points whose pairs with all others are one block. Small ones leave most pairs out, large ones need fewer launches."""
 
 _MARGIN = 0.01
-"""Above the rounding of a cosine in float32, and in TF32 on a GPU."""
+"""More than the rounding error of a cosine in float32, or in TF32 on a GPU."""
 
 
 class _Potential(torch.autograd.Function):
     """The sum over all pairs of different points, each once, with the gradient computed beside it, block by block.
 
     Both potentials are a power of the distance that is held at delta on one side: `-max(d, delta)^-alpha` within a
-    class, `min(d, delta)^-alpha` between two. Where it is held it has no gradient. So points of other classes that are
-    all farther than delta from a block are a constant, and float32 cosines are enough to tell them.
+    class, `min(d, delta)^-alpha` between two. Where it is held it has no gradient. So a point of another class that is
+    farther than delta from a whole block adds a constant. Float32 is enough to find such points.
 
     Points come by class, in float64, since in float32 the distances of close ones, where the field is strongest, are
     rounding errors. What follows from the distances is computed in `dtype`, float32 in half the time.
@@ -32,13 +32,13 @@ class _Potential(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, points: Tensor, labels: Tensor, alpha: float, delta: float, dtype: torch.dtype) -> Tensor:
-        total, unit, rough = points.new_zeros(()), points.to(dtype), points.float()
+        total, unit = points.new_zeros(()), points.to(dtype)
         gradient = torch.zeros_like(unit)
         farthest = 1 - delta**2 / 2 - _MARGIN
-        size = _ROWS.get(points.device.type, 256)
+        size = _ROWS if points.device.type == "cpu" else _ROWS_ON_GPU
         for start in range(0, len(points), size):
             rows, rest = slice(start, start + size), slice(start, None)
-            close = torch.mm(rough[rows], rough[rest].t()).amax(0) > farthest
+            close = torch.mm(unit[rows], unit[rest].t()).amax(0) > farthest
             columns = start + (close | (labels[rest] <= labels[rows][-1])).nonzero().squeeze(1)
             squares = torch.mm(points[rows], points[columns].t()).mul_(-2).add_(2)
             squares = squares.clamp_(min=_SMALLEST_SQUARE).to(dtype)
@@ -49,7 +49,8 @@ class _Potential(torch.autograd.Function):
             terms = torch.where(same, -terms, terms)
             # The first columns are the rows themselves.
             terms[:, : len(terms)].triu_(1)
-            total += terms.sum() + len(terms) * (len(points) - start - len(columns)) * delta**-alpha
+            far = len(points) - start - len(columns)
+            total += terms.sum() + len(terms) * far * delta**-alpha
             terms.div_(squares).masked_fill_(held | (squares == _SMALLEST_SQUARE), 0)
             gradient[rows] += terms @ unit[columns]
             gradient[columns] += terms.t() @ unit[rows]

@@ -20,7 +20,7 @@ def loss_of(case, dtype):
 )
 @pytest.mark.parametrize("case", golden("pfml"), ids=case_name)
 def test_published_equations(case, dtype, of_loss, of_gradients, rows, monkeypatch):
-    monkeypatch.setattr(potential_field, "_ROWS", {"cpu": rows})
+    monkeypatch.setattr(potential_field, "_ROWS", rows)
     loss, embeddings = loss_of(case, dtype), case.tensor("embeddings").to(dtype).requires_grad_()
     value = loss(embeddings, case.tensor("labels"))
     value.backward()
