@@ -179,7 +179,9 @@ def _table(found: ExperimentAnswer, kind: str, output: str, *, said: bool) -> Ta
             say(line)
     drawn = KINDS[kind](found)
     if kind in WHY_EMPTY and not drawn.rows:
-        raise InputError(" ".join((f"{found.question.title}: {WHY_EMPTY[kind]}.", *drawn.notes)).rstrip("."))
+        early = kind == "holds" and found.interim
+        why = "searches or runs are missing, so there is no verdict yet" if early else WHY_EMPTY[kind]
+        raise InputError(" ".join((f"{found.question.title}: {why}.", *drawn.notes)).rstrip("."))
     if kind == "differences" and not drawn.rows and output in ("latex", "markdown"):
         raise InputError(f"{found.question.title}: fewer than two methods are compared, so there is no table of pairs")
     return drawn

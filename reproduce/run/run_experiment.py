@@ -184,7 +184,10 @@ def _probe_ends(session: Session, executor: Executor, tracked: Path | None) -> t
                 raise next(iter(failed.values()))
         made = progress.made.total()
     probed = probes.outcome()
+    before = session.plan.rows
     session, goes_on = next_round(session, probed)
+    # Runs of a search's first trials are not of the setting that the longer search finds.
+    store.unlist(session.fingerprint, [key for key, row in session.plan.rows.items() if row != before[key]])
     store.put_experiment(session.fingerprint, session.name, session.plan)
     for one in probed:
         say(probe_words(one, session.plan.titles[one.method]))

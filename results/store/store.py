@@ -164,6 +164,14 @@ class Store:
         row = {"experiment": experiment, "method": method, "search": run.search, "run": run.run}
         self.database.put("experiment_runs", replace=True, **row, run_fingerprint=run.fingerprint, study=study)
 
+    def unlist(self, experiment: str, methods: Iterable[str]) -> None:
+        """Take the runs of methods whose searches go on from an experiment's. The runs stay in the store."""
+        with self.database.writing() as connection:
+            for method in methods:
+                connection.execute(
+                    "DELETE FROM experiment_runs WHERE experiment = ? AND method = ?", (experiment, method)
+                )
+
     def put_failure(self, training: str, reason: str) -> None:
         """Store that a training failed for a reason outside the method; it is trained again and gets no score."""
         self.database.put("failures", training=training, reason=reason, at=datetime.now(UTC).isoformat())

@@ -36,6 +36,17 @@ def shut(tmp_path_factory):
     return run_surface(tmp_path_factory.mktemp("shut"), surface_file(SEARCH, other=OTHER), peaked_at(9.0))
 
 
+def stopped_after(trainings):
+    def surface(method, spec):
+        nonlocal trainings
+        trainings -= 1
+        if trainings < 0:
+            raise KeyboardInterrupt
+        return peaked_at(3.0)(method, spec)
+
+    return surface
+
+
 def plan_of(finished):
     return finished.answer.measured.plan
 
@@ -77,16 +88,6 @@ def test_a_value_beyond_the_end_that_is_no_better_shuts_it(tmp_path):
 def test_a_run_that_stops_in_a_round_goes_on_where_it_stopped(tmp_path, widened):
     whole, executor = widened
 
-    def stopped_after(trainings):
-        def surface(method, spec):
-            nonlocal trainings
-            trainings -= 1
-            if trainings < 0:
-                raise KeyboardInterrupt
-            return peaked_at(3.0)(method, spec)
-
-        return surface
-
     for trainings in (60, 40):
         with pytest.raises(KeyboardInterrupt):
             run_surface(tmp_path, surface_file(SEARCH, other=OTHER), stopped_after(trainings))
@@ -95,6 +96,22 @@ def test_a_run_that_stops_in_a_round_goes_on_where_it_stopped(tmp_path, widened)
     one, other = (each.answer.measured for each in (finished, whole))
     assert plan_of(finished).probed == plan_of(whole).probed
     assert [run.hyperparameters for run in one.records] == [run.hyperparameters for run in other.records]
+
+
+def test_only_whole_searches_have_runs_while_a_round_goes_on(tmp_path, widened):
+    _, executor = widened
+    with pytest.raises(KeyboardInterrupt):
+        run_surface(tmp_path, surface_file(SEARCH, other=OTHER), stopped_after(len(executor.trained) - 9))
+    opened = open_surface(tmp_path, surface_file(SEARCH, other=OTHER))
+    plan = opened.store.experiment(opened.fingerprint)
+    studies = opened.store.searches.of_experiment(opened.fingerprint)
+    counts = {place: len(study.finished(plan.rows[place[0]].trials)) for place, study in studies.items()}
+    assert set(counts.values()) >= {9}, "the second round was stopped after a search and before another"
+    assert min(counts.values()) < 9
+    runs = MeasuredExperiment.from_store(opened.store, opened.fingerprint).records
+    assert {(run.method, run.search) for run in runs if run.study} == {
+        place for place, count in counts.items() if count == 9
+    }
 
 
 def test_again_trains_nothing(tmp_path):
