@@ -91,7 +91,7 @@ def plan(
         choices.experiments(experiment), where, choices.weights, plan=not measure, device=used if measure else "cpu"
     ):
         *_, session = opened_session.looks()
-        session = in_latest_round(session, opened) if opened else session
+        session, rounds = in_latest_round(session, opened)
         studies = session.studies(opened.searches if opened else None)
         planned = work_of(studies, session.protocol, opened, session.fingerprint)
         numbers = at_a_time(planned, most)
@@ -99,7 +99,7 @@ def plan(
         rate_of = _rate_of(session, rate, measured_at_a_time, on_gpus, used if measure else None)
         rows = with_rates(planned, most, rate_of)
         show_plan(rows, session, most, on_gpus)
-        for line in (*expectation(rows, session.experiment.search, most, on_gpus), *rounds_words(session)):
+        for line in (*expectation(rows, session.experiment.search, most, on_gpus), *rounds_words(session, rounds)):
             say(line)
         show_needs(session)
         for line in budget_lines(session, opened, rows, most, on_gpus, difference, assume_deviation):

@@ -79,7 +79,7 @@ def run(
         say_what_is_replaced(opened)
         say(note_on_test_classes(opened.setup.dataset, opened.setup.split))
         started, made = time.perf_counter(), 0
-        for session in opened.looks():
+        for session in run_experiment.looks_to_come(opened):
             finished = run_experiment.run(session, start_executor, tracked)
             made += finished.made
             if finished.answer.decided or finished.failed:

@@ -43,7 +43,7 @@ class Probes:
 
     def __init__(self, studies: Mapping[str, Study], store: Store) -> None:
         self._store = store
-        self._studies = {key: study for key, study in studies.items() if study.row.ranges}
+        self._studies = {key: study for key, study in studies.items() if _goes_on(study.row)}
         self._pressed = _pressed_by_method(studies)
         self._scores: dict[tuple[str, int, str, End], _Score] = {}
 
@@ -100,8 +100,13 @@ class Probes:
         return fmean(results[name].objective for name in names)
 
 
+def _goes_on(row: PlannedRow) -> bool:
+    """Whether a row has a search that wider ranges can continue: not one that tries every value of its ranges."""
+    return bool(row.ranges) and not any(one.exhaustive for one in row.ranges.values())
+
+
 def _pressed_by_method(studies: Mapping[str, Study]) -> dict[str, list[tuple[str, End]]]:
-    return {key: ends for key, study in studies.items() if study.row.ranges and (ends := _pressed(study))}
+    return {key: ends for key, study in studies.items() if _goes_on(study.row) and (ends := _pressed(study))}
 
 
 def _pressed(study: Study) -> list[tuple[str, End]]:
@@ -134,14 +139,19 @@ def next_round(session: Session, probed: Sequence[ProbedEnd]) -> tuple[Session, 
     return replace(session, plan=plan.model_copy(update={"rows": rows})), True
 
 
-def in_latest_round(session: Session, store: Store) -> Session:
-    """Return the session in the round of searches that its run would go on with, by the probes in the store."""
+def in_latest_round(session: Session, store: Store | None) -> tuple[Session, int]:
+    """Return the session in the round of searches that its run goes on with, by the probes in the store.
+
+    Returns:
+        The session, and how many rounds of probes can follow.
+    """
+    rounds = ROUNDS if session.experiment.search.probe_ends else 0
     try:
-        left = store.experiment(session.fingerprint).probed
+        left = store.experiment(session.fingerprint).probed if store else ()
     except StoreError:
-        return session
-    goes_on = True
-    while left and goes_on:
+        left = ()
+    while left and rounds:
+        assert store
         studies = session.studies(store.searches)
         pressed = {
             (key, target, end, *studies[key].row.ranges[target].ends)
@@ -150,14 +160,17 @@ def in_latest_round(session: Session, store: Store) -> Session:
         }
         # A round's probes come after those of the round before, which can be of the same end.
         probed, left = left[: len(pressed)], left[len(pressed) :]
-        if {(one.method, one.target, one.end, one.low, one.high) for one in probed} != pressed:
+        if not pressed or {(one.method, one.target, one.end, one.low, one.high) for one in probed} != pressed:
             break
         session, goes_on = next_round(session, probed)
-    return session
+        rounds = rounds - 1 if goes_on else 0
+    if store and session.searched(store.searches) and not _pressed_by_method(session.studies(store.searches)):
+        rounds = 0
+    return session, rounds
 
 
 def _further(row: PlannedRow, opened: Sequence[ProbedEnd], more: int) -> PlannedRow:
-    if not row.ranges or any(one.exhaustive for one in row.ranges.values()):
+    if not _goes_on(row):
         return row
     ranges = dict(row.ranges)
     for one in opened:
@@ -166,14 +179,17 @@ def _further(row: PlannedRow, opened: Sequence[ProbedEnd], more: int) -> Planned
     return row.model_copy(update={"ranges": ranges, "trials": row.trials + more, "before": before})
 
 
-def rounds_words(session: Session) -> list[str]:
-    """Say how many further trainings the ends of ranges need, expected and at most; nothing where none are probed."""
+def rounds_words(session: Session, rounds: int) -> list[str]:
+    """Say how many further trainings the ends of ranges need, expected and at most; nothing where none are probed.
+
+    Args:
+        session: The experiment in its present round.
+        rounds: How many rounds of probes can follow.
+    """
     search = session.experiment.search
-    searched = [study for study in session.studies().values() if study.row.ranges]
-    more = math.ceil(MORE_TRIALS * search.trials)
-    made = max((study.row.trials - search.trials for study in searched), default=0) // more if more else 0
-    rounds = ROUNDS - made
-    if not search.probe_ends or search.searches < FEWEST_SEARCHES or not searched or not rounds:
+    searched = [study for study in session.studies().values() if _goes_on(study.row)]
+    more, made = math.ceil(MORE_TRIALS * search.trials), ROUNDS - rounds
+    if search.searches < FEWEST_SEARCHES or not searched or not rounds:
         return []
     folds = searched[0].setup.folds
     trials = rounds * folds * more * sum(study.row.searches for study in searched)

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,13 +14,15 @@ from protocols.datasets.dataset import note_on_queries
 from protocols.machine.kernels import why_native
 from protocols.machine.processes import threads_per_training
 from protocols.study import RunningSearch, Study
+from protocols.training.build_method import RefusedError
 from protocols.users_code.kept import keep_sources
 from reports.tables.formats import WRITERS
 from reports.tables.result_table import table_of
 from reports.tables.table import Table, with_notes
 from reproduce import interrupts
+from reproduce.errors import WorkFailedError
 from reproduce.run.devices import prepare_process
-from reproduce.run.ends import Probes, next_round, rounds_words
+from reproduce.run.ends import Probes, in_latest_round, next_round, rounds_words
 from reproduce.run.expectation import budget_lines, expectation
 from reproduce.run.lab import MethodSearch, SharedLab
 from reproduce.run.progress import RunProgress, Tracking
@@ -36,10 +38,9 @@ from results.findings.experiment import ExperimentAnswer, answer_of, data_findin
 from results.findings.search import probe_words
 from results.records.artifacts import contents_path
 from results.spec.data_choice import samples_word
-from results.spec.ends import ROUNDS
 from results.spec.experiment_spec import AMOUNTS, UNNAMED_SETTINGS, is_among
 from results.store.experiment_results import MeasuredExperiment
-from results.wording import counted, verb
+from results.wording import counted, listed, verb
 
 
 def interim_looks(session: Session) -> tuple[str, ...]:
@@ -47,10 +48,14 @@ def interim_looks(session: Session) -> tuple[str, ...]:
 
     Somebody who adds searches or runs because of the results is peeking. The suite cannot tell why they are added, so
     it notes all cases. Another name, another comparison or other methods make no other experiment here. Looks that were
-    planned are none, but a fixed number of searches before the plan is one.
+    planned are none, but a fixed number of searches before the plan is one. What comes after an experiment's first run
+    is no look before it.
     """
-    ours, looks = session.experiment, set()
-    for start in session.store.starts():
+    ours, looks, starts = session.experiment, set(), session.store.starts()
+    for start in starts:
+        if start.fingerprint == session.fingerprint and start.runs:
+            return start.plan.interim_looks
+    for start in starts:
         plan = start.plan
         if start.fingerprint == session.fingerprint:
             continue
@@ -64,6 +69,19 @@ def interim_looks(session: Session) -> tuple[str, ...]:
             more_searches = planned_now or search.searches < ours.search.searches
             looks.add((search.searches, "search") if more_searches else (plan.reproductions, "run"))
     return tuple(counted(count, unit) for count, unit in sorted(looks))
+
+
+def looks_to_come(session: Session) -> Iterator[Session]:
+    """Yield the session at each planned look, from the latest one whose searches before are all in the store.
+
+    An earlier look would train nothing, and the store would say for a while what it said then.
+    """
+    own = [start.plan for start in session.store.starts() if start.fingerprint == session.fingerprint]
+    reached = own[0].experiment.search.searches if own else 0
+    for look in session.looks():
+        if look.experiment.search.searches >= reached or not look.searched(look.store.searches):
+            reached = 0
+            yield look
 
 
 @dataclass(frozen=True)
@@ -99,16 +117,23 @@ def run(session: Session, start: Callable[[], Executor], tracked: Path | None = 
         try_out(path)
     store = session.store
     with only_run_of(session.paths, session.fingerprint), closing(start()) as executor, interrupts.deferred():
+        looks = interim_looks(session)
+        session, rounds = in_latest_round(session, store)
+        session = replace(session, plan=session.plan.model_copy(update={"interim_looks": looks}))
         _keep_what_is_trained_on(session)
         _say_start(session, executor)
-        for line in rounds_words(session):
+        for line in rounds_words(session, rounds):
             say(line)
         # Settings are proposed in this process, so its threads must not depend on the number of workers either.
         prepare_process(executor.device)
         made = Counter[str]()
-        for rounds_left in range(ROUNDS if session.experiment.search.probe_ends else 0, -1, -1):
+        for rounds_left in range(rounds, -1, -1):
             progress, failed = _follow_searches(session, executor, tracked)
             made.update(trained=progress.made.total(), found=progress.found.total())
+            if failed and rounds_left:
+                say(
+                    f"Ends of ranges are not probed, because {listed([*failed])} {verb(len(failed), 'have')} no results"
+                )
             if failed or not rounds_left:
                 break
             session, goes_on, trained = _probe_ends(session, executor, tracked)
@@ -135,9 +160,9 @@ def _follow_searches(
     if any(row.to_do for row in rows.values()):
         for line in budget_lines(session, store, rows, executor.workers, gpus):
             say(line)
-    plan = session.plan.model_copy(update={"interim_looks": interim_looks(session)})
-    store.put_experiment(session.fingerprint, session.name, plan)
+    store.put_experiment(session.fingerprint, session.name, session.plan)
     store.searches.enlist(session.fingerprint, {key: _identities(study) for key, study in studies.items()})
+    store.unlist(session.fingerprint, _outdated(session, studies))
 
     def trainings(key: str) -> int:
         return session.protocol.trainings_of(studies[key]) - studies[key].skipped()
@@ -175,14 +200,17 @@ def _probe_ends(session: Session, executor: Executor, tracked: Path | None) -> t
     """
     store = session.store
     probes = Probes(session.studies(store.searches), store)
-    made = 0
+    made, failed = 0, dict[str, RefusedError | WorkFailedError]()
     if words := probes.words():
         say(f"Ends of ranges that most searches press are probed: {words}")
         with RunProgress(probes.trainings, session.plan.titles, session.setup.folds, phase="probes") as progress:
             lab = SharedLab(store, executor, (progress, Tracking(session.name, tracked)), say=say)
-            if failed := lab.run(probes.searches()):
-                raise next(iter(failed.values()))
+            failed = lab.run(probes.searches())
         made = progress.made.total()
+    if failed:
+        reasons = "; ".join(f"{key}: {error}" for key, error in failed.items())
+        say(f"The ends stay open, because a probe failed ({reasons}); the same command tries again")
+        return session, False, made
     probed = probes.outcome()
     before = session.plan.rows
     session, goes_on = next_round(session, probed)
@@ -192,6 +220,14 @@ def _probe_ends(session: Session, executor: Executor, tracked: Path | None) -> t
     for one in probed:
         say(probe_words(one, session.plan.titles[one.method]))
     return session, goes_on, made
+
+
+def _outdated(session: Session, studies: Mapping[str, Study]) -> set[str]:
+    """Return the methods without a search whose listed runs are of an earlier card: no study tells them apart."""
+    given = {key: study for key, study in studies.items() if study.name is None}
+    planned = {key: {*session.protocol.foreseeable(study)} for key, study in given.items()}
+    runs = [run for run in session.store.experiment_runs(session.fingerprint) if run.method in given]
+    return {run.method for run in runs if not planned[run.method] & {*run.fold_fingerprints, *run.chosen_by}}
 
 
 def _keep_what_is_trained_on(session: Session) -> None:

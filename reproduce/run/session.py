@@ -92,6 +92,11 @@ class Session:
         setups, search = self.setups, self.experiment.search
         return {key: Study(row, setups.get(key, self.setup), search, log) for key, row in self.plan.rows.items()}
 
+    def searched(self, log: Searches) -> bool:
+        """Whether all searches of all rows are complete, by the trials in the log."""
+        studies = self.studies(log).values()
+        return all(one.found_hyperparameters() is not None for study in studies for one in study.searches)
+
 
 def _with_defaults(rows: Mapping[str, PlannedRow], conditions: Mapping[str, Conditions]) -> dict[str, PlannedRow]:
     """Add a row with the card's own settings for every row that is searched. Its search tries them first."""

@@ -126,16 +126,17 @@ def test_a_plan_is_of_the_round_that_the_store_has_reached(tmp_path):
         return open_surface(tmp_path, surface_file(SEARCH, other=OTHER))
 
     opened = session()
-    assert in_latest_round(opened, opened.store) is opened, "nothing is in the store"
-    first = rounds_words(opened)
+    assert in_latest_round(opened, opened.store) == (opened, 2), "nothing is in the store"
+    first = rounds_words(opened, 2)
     assert "expected in the first round" in first[0]
     assert "at most twice" in first[1]
     finished, _ = run_surface(tmp_path, surface_file(SEARCH, other=OTHER), peaked_at(3.0))
     opened = session()
-    reached = in_latest_round(opened, opened.store)
+    reached, rounds = in_latest_round(opened, opened.store)
     for key, row in reached.plan.rows.items():
         assert (row.ranges, row.trials) == (plan_of(finished).rows[key].ranges, 9), "no end opened in the second round"
-    second = rounds_words(reached)
+    assert rounds == 0, "no end is pressed"
+    second = rounds_words(reached, 1)
     assert "expected" not in second[0]
     assert "at most once more" in second[1]
 
@@ -150,9 +151,10 @@ def test_an_end_that_is_probed_in_both_rounds_is_no_riddle_to_a_plan(tmp_path):
     margins = [one for one in plan_of(finished).probed if one.target == "loss.margin"]
     assert [one.opens for one in margins] == [False, False]
     opened = open_surface(tmp_path, file)
-    reached = in_latest_round(opened, opened.store)
+    reached, rounds = in_latest_round(opened, opened.store)
     assert reached.plan.rows["proxy_anchor"].trials == plan_of(finished).rows["proxy_anchor"].trials == 24
-    assert rounds_words(reached) == []
+    assert rounds == 0
+    assert rounds_words(reached, rounds) == []
 
 
 def test_without_the_setting_nothing_is_probed(tmp_path):

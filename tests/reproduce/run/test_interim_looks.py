@@ -86,9 +86,9 @@ def test_planned_looks_are_none_and_a_fixed_number_before_the_plan_is_one(seen):
     assert until_decided(3).experiment.fingerprint("mine", DATA) == until_decided(5).experiment.fingerprint(
         "mine", DATA
     )
-    assert seen(until_decided(4), until_decided(3)) == ()
     assert seen(until_decided(3), planned(3)) == ("3 searches",)
     assert seen(planned(8), until_decided(3)) == ("3 searches",)
+    assert seen(until_decided(4), until_decided(3)) == ()
 
 
 def test_fewer_searches_or_runs_are_no_news(seen):
