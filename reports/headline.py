@@ -27,7 +27,7 @@ MOST_LINES = 6
 def headline(found: Answer) -> str:
     """Say which methods are better, or that this cannot be told yet."""
     if not found.runs:
-        return "Nothing was run yet."
+        return "No run is complete yet."
     if not found.compared:
         interim = found.runs.keys() & set(found.question.compared)
         return "Interim: no search is complete yet." if interim else "No method has runs under the common conditions."

@@ -117,7 +117,7 @@ def test_one_method_is_compared_with_nothing():
     apart = {**MLRC, "dataset": {"name": "glyphs"}, "methods": ["a", "b"], "with": {"b": {"embedding_size": 64}}}
     assert of_runs(apart, a=A, b=B) == "A 17.6: there is no other method to compare it with."
     assert of_runs(apart, {"a": "A", "b": "B"}, b=B) == "No method has runs under the common conditions."
-    assert headline(material({"a": []}).answer) == "Nothing was run yet."
+    assert headline(material({"a": []}).answer) == "No run is complete yet."
 
 
 def test_titles_with_commas_are_kept_apart():

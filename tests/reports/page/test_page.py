@@ -145,14 +145,14 @@ def test_a_partial_experiment_says_what_is_missing_and_invents_nothing():
 def test_an_experiment_without_a_run_has_a_page_too():
     page, figures = build_page(material({"a": [], "b": []}))
     assert figures == ()
-    assert {"Not run.", "Nothing was run yet.", "Nothing was run.", "No command was recorded."} <= set(
+    assert {"Not run.", "No run is complete yet.", "Nothing was run.", "No command was recorded."} <= set(
         Reader(page).texts
     )
 
 
 def test_an_experiment_without_a_run_that_asks_for_the_best_has_a_page_too():
     page, _ = build_page(material({"a": [], "b": []}, settings=comparing("best")))
-    assert "Nothing was run yet." in Reader(page).texts
+    assert "No run is complete yet." in Reader(page).texts
 
 
 def test_every_finding_stands_on_the_page_once_with_its_detail():
