@@ -217,13 +217,12 @@ def evaleval(
 
 
 def _by_experiment(store: Store) -> Iterator[list[ExportedRun]]:
-    """The runs of each experiment with what it asks; those in none come last."""
+    """The runs of each experiment with what it asks."""
     from results.answer.audit import with_questions
     from results.store.experiment_results import MeasuredExperiment
 
     for fingerprint, own in groupby(store.exported_runs(), lambda run: run.experiment_fingerprint):
-        of_one = list(own)
-        yield with_questions(MeasuredExperiment.from_store(store, fingerprint), of_one) if fingerprint else of_one
+        yield with_questions(MeasuredExperiment.from_store(store, fingerprint), list(own))
 
 
 @contextmanager

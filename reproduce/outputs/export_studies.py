@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -32,9 +33,9 @@ def export_studies(
 ) -> list[str]:
     """Write every search with a finished trial as a study into an SQLite file, which is complete or not there.
 
-    Scores of folds are intermediate values; a trial's times are those of its trainings. A trial that got no more folds
-    in a race is pruned; the score that the sampler got is its attribute `expected`. A trial that the method
-    refused has failed, with its `reason`.
+    Trials beyond the experiment's budget are left out, which another experiment added. Scores of folds are intermediate
+    values; a trial's times are those of its trainings. A trial that got no more folds in a race is pruned; the score
+    that the sampler got is its attribute `expected`. A trial that the method refused has failed, with its `reason`.
 
     Args:
         progress: Called with the number of written studies, and that of all.
@@ -48,7 +49,8 @@ def export_studies(
     if file.exists():
         raise InputError(f"--to {file}: exists already; choose another name")
     studies = store.searches.of_experiment(experiment.fingerprint)
-    finished = {key: study for key, study in studies.items() if any(t.state != "running" for t in study.trials)}
+    cut = {key: replace(one, trials=one.finished(experiment.plan.trials_of(key[0]))) for key, one in studies.items()}
+    finished = {key: study for key, study in cut.items() if study.trials}
     if not finished:
         raise InputError(f"{experiment.name}: there is no finished trial in {store.url} yet")
     optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -79,9 +81,8 @@ def _storage(file: Path) -> Iterator[optuna.storages.RDBStorage]:
 
 def _trials(stored: StoredStudy, store: Store | None = None) -> list[FrozenTrial]:
     space = space_of(stored.identity["space"])
-    trials = [trial for trial in stored.trials if trial.state != "running"]
-    known = store.fold_results({name for trial in trials for name in trial.trainings}) if store else {}
-    return [_trial(trial, space, [known[name] for name in trial.trainings if name in known]) for trial in trials]
+    known = store.fold_results({name for trial in stored.trials for name in trial.trainings}) if store else {}
+    return [_trial(trial, space, [known[name] for name in trial.trainings if name in known]) for trial in stored.trials]
 
 
 def _trial(trial: Trial, space: Mapping[str, Range], folds: list[FoldResult]) -> FrozenTrial:

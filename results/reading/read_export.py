@@ -23,6 +23,7 @@ from results.wording import counted, listed, some
 def read_export(table: pd.DataFrame, reading: Reading) -> ReadScores:
     """Read what `reproduce export runs` wrote; own rows join the experiment on their dataset."""
     _check_options(reading)
+    table, said = _without_unlisted(table)
     table = rows_where(table, reading.where)
     places = pd.DataFrame({"row": table.index, "at": table.index}, index=table.index)
     roles = {"experiment": EXPERIMENT, "question": QUESTION, "planned": PLANNED}
@@ -41,7 +42,7 @@ def read_export(table: pd.DataFrame, reading: Reading) -> ReadScores:
         if len(known) == 1:
             places.loc[mine, "experiment"] = known[0]
     asked = places["experiment"].isin(places.loc[places["question"] != "", "experiment"])
-    said = _fill_runs(places, asked)
+    said += _fill_runs(places, asked)
     if "trials" in table.columns:
         places.loc[~asked & (texts_of(table["trials"]) == "0"), "search"] = ""
     check_filled(places[asked], "search", "search")
@@ -89,6 +90,20 @@ def _check_options(reading: Reading) -> None:
         )
     if reading.scale not in (None, "fractions"):
         raise ScoresError(f"--scale {reading.scale}: scores of an export are fractions of 1; leave the option out")
+
+
+def _without_unlisted(table: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Leave out runs that no experiment lists, which older releases exported too; own rows have no fingerprint.
+
+    Raises:
+        ScoresError: These are all.
+    """
+    gone = (texts_of(table["fingerprint"]) != "") & (texts_of(table[EXPERIMENT]) == "")
+    if not gone.any():
+        return table, ()
+    if gone.all():
+        raise ScoresError(f"no row is of an experiment; {EXPERIMENT} is empty in all")
+    return table[~gone], (f"Left out: {rows_words(table.index[gone])}, which no experiment lists any more.",)
 
 
 def _check_fractions(own: pd.DataFrame, score: str) -> None:

@@ -72,14 +72,14 @@ def _numbers(run: RunRecord) -> dict[str, int]:
 
 
 class ExportedRun(NamedTuple):
-    """A run with name and fingerprint of its experiment, which are empty, as all that follows, for a run in none."""
+    """A run with name and fingerprint of its experiment; `with_questions` adds what that asks."""
 
     record: RunRecord
-    experiment: str = ""
-    experiment_fingerprint: str = ""
-    title: str | None = None
-    trials: int | None = None
-    searches: int | None = None
+    experiment: str
+    experiment_fingerprint: str
+    title: str
+    trials: int
+    searches: int
     reproduce_question: str = ""
     reproduce_planned: str = ""
 
@@ -108,7 +108,7 @@ def runs_table(runs: Sequence[ExportedRun]) -> pd.DataFrame:
     known = dict.fromkeys([*_SCORES, *(name for of_run in scores for name in of_run)])
     ordered = sorted(known, key=lambda name: name.startswith(("last_epoch", "early_")))
     columns = [*ExportedRun._fields[1:], "settings", "source_hash", *_RUN, *ordered, "commit", "device"]
-    return pd.DataFrame(rows, columns=columns).astype({"trials": "Int64", "searches": "Int64"})
+    return pd.DataFrame(rows, columns=columns).astype({"trials": int, "searches": int})
 
 
 def class_scores_table(records: Iterable[RunRecord]) -> pd.DataFrame:

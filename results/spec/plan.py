@@ -262,6 +262,11 @@ class Plan(Record):
         """The same with the trials that searches got where ends of ranges were probed."""
         return max([self.trials, *(row.trials for row in self.rows.values())])
 
+    def trials_of(self, method: str) -> int:
+        """Return the most trials that a search of a method has; the store can have more of another experiment."""
+        row = self.rows.get(method)
+        return max(self.trials, row.trials if row else 0)
+
     @property
     def reproductions(self) -> int:
         """Re-trainings per method."""

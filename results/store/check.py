@@ -13,6 +13,7 @@ from results.records.trials import Trial
 from results.spec.plan import Plan
 from results.spec.training_spec import FoldSpec
 from results.store.database import TABLES, Database, content_of, why_unreadable
+from results.store.listings import joined_listings, put_listing
 from results.values import Record
 
 _RECORDS: dict[str, type[Record]] = {
@@ -119,14 +120,12 @@ def _references(table: str, row: _Row, record: Any) -> Iterator[_Reference]:
             yield "studies", record.study
 
 
-_COMPARED: dict[str, tuple[str, str, type[Record] | None]] = {
-    "trainings": ("fingerprint", "content", FoldResult),
-    "runs": ("fingerprint", "content", RunRecord),
-    "trials": ("study, number", "content", Trial),
-    "experiment_studies": ("experiment, method, search", "study", None),
-    "experiment_runs": ("experiment, method, search, run", "run_fingerprint", None),
+_COMPARED: dict[str, tuple[str, type[Record]]] = {
+    "trainings": ("fingerprint", FoldResult),
+    "runs": ("fingerprint", RunRecord),
+    "trials": ("study, number", Trial),
 }
-"""What names a row, and what two rows of one name must agree in. Of other tables either row will do."""
+"""What names a row whose content has an outcome, in which two rows of one name must agree."""
 
 _REPLACED = {
     "trials": "WHERE json_extract(trials.content, '$.state') = 'running' "
@@ -141,11 +140,11 @@ def conflicts(into: Database, other: Database) -> list[str]:
     """Return the names of the rows that two stores have with different outcomes."""
     found = []
     with into.writing(other) as connection:
-        for table, (key, value, kind) in _COMPARED.items():
+        for table, (key, kind) in _COMPARED.items():
             both = f"main.{table} AS mine JOIN other.{table} AS theirs USING ({key})"
-            differing = f"SELECT {key}, mine.{value}, theirs.{value} FROM {both} WHERE mine.{value} != theirs.{value}"
+            differing = f"SELECT {key}, mine.content, theirs.content FROM {both} WHERE mine.content != theirs.content"
             for *name, first, second in connection.execute(differing):
-                if kind is None or _outcomes_differ(kind, first, second):
+                if _outcomes_differ(kind, first, second):
                     found.append(f"{' '.join(map(str, name))} of {table}")
     return found
 
@@ -159,9 +158,16 @@ def _outcomes_differ(kind: type[Record], *contents: str) -> bool:
 
 
 def add_rows(into: Database, other: Database) -> dict[str, int]:
-    """Add what a store lacks, in one transaction: all of it or nothing. Return the number of added rows by table."""
+    """Add what a store lacks, in one transaction: all of it or nothing. Return the number of added rows by table.
+
+    Of an experiment that both have, its searches and runs are listed as `results.store.listings` says.
+    """
     with into.writing(other) as connection:
-        return {table: connection.execute(_addition(table)).rowcount for table in TABLES}
+        listings = joined_listings(connection, into, other)
+        added = {table: connection.execute(_addition(table)).rowcount for table in TABLES}
+        for experiment, listing in listings.items():
+            put_listing(connection, experiment, listing)
+    return added
 
 
 def _addition(table: str) -> str:

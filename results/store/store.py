@@ -266,14 +266,16 @@ class Store:
         return {"folds": folds.sort_values(order, kind="stable", ignore_index=True), "curves": curves}
 
     def exported_runs(self) -> list[ExportedRun]:
-        """Return the runs of all experiments, those of the latest first, those that are in none last."""
+        """Return the runs of all experiments, those of the latest first.
+
+        Left out are runs that no experiment lists any more, such as those of a search that went on in wider ranges.
+        """
         runs: list[ExportedRun] = []
         for start in self.starts():
             title, searches = start.plan.title, start.plan.experiment.search.searches
             about = (start.name, start.fingerprint, title, start.plan.trials, searches)
             runs += [ExportedRun(record, *about) for record in self.experiment_runs(start.fingerprint)]
-        known = {run.record.fingerprint for run in runs}
-        return runs + [ExportedRun(record) for record in self._runs() if record.fingerprint not in known]
+        return runs
 
     def _runs(self) -> list[RunRecord]:
         records = (record for _, record in self.database.records(RunRecord, "runs"))

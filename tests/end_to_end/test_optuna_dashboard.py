@@ -13,6 +13,7 @@ from results.store.searches import StoredStudy
 from results.store.store import Store
 from tests.support.command_line import refused
 from tests.support.sample_records import some_result, some_spec
+from tests.support.surfaces import run_surface, surface_file
 
 
 def interrupted(done, total):
@@ -45,6 +46,17 @@ def test_an_exported_study_has_our_trials_for_optuna(say, tiny_run, tmp_path):
         export_studies.export_studies(store, find_experiment(store, "tiny"), tmp_path / "other.sqlite", interrupted)
     assert [*tmp_path.iterdir()] == [file], "an interrupted export leaves nothing"
     refused(say("export", "study", "tiny", "--to", file, "--store", url))
+
+
+def test_trials_that_another_experiment_added_are_left_out(tmp_path):
+    for trials in (2, 3):
+        run_surface(tmp_path, surface_file({"trials": trials}, other="proxy_nca"), lambda method, spec: 0.3)
+    store = Store(tmp_path / "store.sqlite", tmp_path)
+    for start in store.starts():
+        file = tmp_path / f"{start.plan.trials}.sqlite"
+        export_studies.export_studies(store, start, file)
+        studies = optuna.get_all_study_summaries(export_studies.url_of(file))
+        assert [study.n_trials for study in studies] == [start.plan.trials] * 2
 
 
 def test_a_trial_is_as_long_as_it_was_where_clocks_are_put_back(monkeypatch):

@@ -1,6 +1,8 @@
 """Two stores become one: what is new is added, what is equal stays, and what differs is named."""
 
 import os
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,7 +12,7 @@ from reproduce.storage import StoragePaths, open_store, storage_paths
 from results.records.artifacts import weights_path
 from results.store.database import Database
 from results.values import fingerprint_of
-from tests.support.sample_records import some_spec
+from tests.support.sample_records import changed_plan, scores, some_plan, some_result, some_run, some_spec
 from tests.support.small_stores import EXPERIMENT, IDENTITY, STUDY, checkpoint, store_at, study_at
 
 SPECS = [some_spec(seed=number) for number in range(3)]
@@ -82,12 +84,64 @@ def test_a_search_with_other_scores_is_a_conflict(tmp_path):
     assert scores_at(first) == [0.1]
 
 
+def searched_at(folder: Path, runs: list[int], seeds: tuple[int, ...] = (0, 1), **plan: Any) -> StoragePaths:
+    """A store of an experiment with a search for each seed, and runs of them: the tens of a number are its search."""
+    where = store_at(folder, {})
+    store = open_store(where)
+    store.put_experiment(EXPERIMENT, "some", changed_plan(some_plan(methods={"triplet": "Triplet"}), **plan))
+    studies = [(fingerprint_of(identity), identity) for identity in ({**IDENTITY, "seed": seed} for seed in seeds)]
+    store.searches.enlist(EXPERIMENT, {"triplet": studies})
+    for run in runs:
+        spec = some_spec(seed=run)
+        store.put_fold(some_result(spec, 0.4))
+        store.put_run(record := some_run(search=run // 10, run=run % 10, specs=(spec,), fold_scores=(scores(0.4),)))
+        store.enlist(EXPERIMENT, "triplet", record, studies[run // 10][0])
+    return where
+
+
+def listed_in(*stores: StoragePaths) -> list[int]:
+    """The runs that are listed where the first store gets the rows of the others."""
+    for other in stores[1:]:
+        merge_stores(stores[0], other)
+    return [10 * run.search + run.run for run in open_store(stores[0]).experiment_runs(EXPERIMENT)]
+
+
+def both_ways(tmp_path: Path, first: StoragePaths, second: StoragePaths) -> list[list[int]]:
+    """The runs that are listed where stores become one in either order."""
+    empty = [storage_paths(str(tmp_path / name / "store.sqlite")) for name in ("there", "back")]
+    return [listed_in(empty[0], first, second), listed_in(empty[1], second, first)]
+
+
+def test_runs_of_one_search_from_two_machines_are_listed_together(tmp_path):
+    first, second = searched_at(tmp_path / "a", [0, 1]), searched_at(tmp_path / "b", [1, 2, 10])
+    assert both_ways(tmp_path, first, second) == [[0, 1, 2, 10]] * 2
+
+
 def test_runs_of_another_search_do_not_join_a_row(tmp_path):
-    first, second = store_at(tmp_path / "a", {0: 0.4}), store_at(tmp_path / "b", {1: 0.5})
-    study_at(first, [0.1])
-    other = {**IDENTITY, "seed": 2}
-    open_store(second).searches.enlist(EXPERIMENT, {"triplet": [(fingerprint_of(other), other)]})
-    assert conflicts(first, second) == [f"{EXPERIMENT} triplet 0 of experiment_studies"]
+    first, second = searched_at(tmp_path / "a", [0, 1, 10, 11]), searched_at(tmp_path / "b", [2, 10], seeds=(2, 1))
+    assert both_ways(tmp_path, first, second) == [[2, 10, 11]] * 2
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        {"trials": {"triplet": 5}},
+        {"ranges": {"triplet": {"loss.margin": {"scale": "linear", "low": 0.0, "high": 1.0}}}},
+    ],
+)
+def test_runs_of_an_earlier_round_do_not_come_back(tmp_path, before):
+    first, second = searched_at(tmp_path / "a", [0, 1, 10, 11], **before), searched_at(tmp_path / "b", [0])
+    assert both_ways(tmp_path, first, second) == [[0]] * 2
+
+
+def test_runs_of_a_changed_card_without_a_search_do_not_join_those_of_before(tmp_path):
+    first = store_at(tmp_path / "a", {0: 0.4, 1: 0.5})
+    second = store_at(tmp_path / "b", {})
+    record = some_run(fingerprint="of the changed card", specs=(some_spec(seed=9),))
+    open_store(second).put_fold(some_result(some_spec(seed=9)))
+    open_store(second).put_run(record)
+    open_store(second).enlist(EXPERIMENT, "triplet", record)
+    assert both_ways(tmp_path, first, second) == [[0]] * 2
 
 
 def damaged_file(where: StoragePaths) -> None:

@@ -1,10 +1,15 @@
 """Ends of ranges are probed after the searches; ranges are widened where values beyond are better."""
 
 import math
+from contextlib import suppress
+from dataclasses import replace
+from itertools import permutations
 
 import pytest
 
+from reproduce.outputs.store_files import merge_stores
 from reproduce.run.ends import in_latest_round, rounds_words
+from reproduce.storage import open_store, storage_paths
 from results.spec.ends import ROUNDS
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.surfaces import noise, open_surface, run_surface, surface_file, value_of
@@ -112,6 +117,55 @@ def test_only_whole_searches_have_runs_while_a_round_goes_on(tmp_path, widened):
     assert {(run.method, run.search) for run in runs if run.study} == {
         place for place, count in counts.items() if count == 9
     }
+
+
+def merged(folder, *stores):
+    target = storage_paths(str(folder / "store.sqlite"))
+    for store in stores:
+        merge_stores(target, store)
+    return open_store(target)
+
+
+def listed(store, experiment):
+    studies = {place: study.fingerprint for place, study in store.searches.of_experiment(experiment).items()}
+    return studies, [(run.method, run.search, run.fingerprint) for run in store.experiment_runs(experiment)]
+
+
+def test_stores_of_several_rounds_become_that_of_the_latest(tmp_path):
+    file, stages = surface_file(SEARCH, other=OTHER), []
+    for trainings, trials in ((80, 0), (28, 9), (999, 9)):
+        with suppress(KeyboardInterrupt):
+            run_surface(tmp_path, file, stopped_after(trainings))
+        opened = open_surface(tmp_path, file)
+        assert opened.store.experiment(opened.fingerprint).rows["proxy_anchor"].trials == trials
+        (tmp_path / str(trainings)).mkdir()
+        stages.append(replace(opened.paths, store=tmp_path / str(trainings) / "store.sqlite"))
+        opened.store.database.copy_to(stages[-1].store)
+    latest = listed(opened.store, opened.fingerprint)
+    assert len(latest[1]) == 6
+    for number, order in enumerate(permutations(stages)):
+        store = merged(tmp_path / f"merged {number}", *order)
+        assert listed(store, opened.fingerprint) == latest
+        assert store.experiment(opened.fingerprint) == opened.store.experiment(opened.fingerprint)
+
+
+def test_a_method_of_each_machine_can_be_merged_again_after_a_time_limit(tmp_path):
+    file, fingerprints = surface_file(SEARCH, other=OTHER), {}
+    tasks = {method: tmp_path / method for method in ("proxy_anchor", OTHER)}
+    for trainings in (44, 999):
+        for method, folder in tasks.items():
+            folder.mkdir(exist_ok=True)
+            own = file.replace(f"[proxy_anchor, {OTHER}]", f"[{method}]")
+            with suppress(KeyboardInterrupt):
+                run_surface(folder, own, stopped_after(trainings))
+            fingerprints[method] = open_surface(folder, own).fingerprint
+        store = merged(tmp_path, *(storage_paths(str(folder / "store.sqlite")) for folder in tasks.values()))
+    for method, folder in tasks.items():
+        task = open_store(storage_paths(str(folder / "store.sqlite")))
+        assert len(task.experiment_runs(fingerprints[method])) == 3
+        assert listed(store, fingerprints[method]) == listed(task, fingerprints[method])
+    _, executor = run_surface(tmp_path, file, peaked_at(3.0))
+    assert {spec.method.name for spec in executor.trained} == {OTHER}, "one machine widened a range, the other did not"
 
 
 def test_again_trains_nothing(tmp_path):

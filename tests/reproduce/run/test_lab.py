@@ -132,7 +132,7 @@ def test_everything_is_made_once_and_stored(setup, store):
     found = run_lab(lab, setup, work)
     assert len(executor.trained()) == len(set(executor.trained())) == 4
     assert {method: len(runs) for method, runs in found.items()} == {"triplet": 1, "cosface": 1}
-    assert (len(store.table("folds")), len(store.exported_runs())) == (4, 2)
+    assert (len(store.table("folds")), store.count("runs")) == (4, 2)
     again, idle = opened(store)
     assert run_lab(again, setup, work) == found
     assert idle.submitted == []

@@ -138,6 +138,19 @@ def test_own_rows_beside_an_export_join_the_experiment_of_their_dataset():
         audit(broken)
 
 
+def test_rows_of_no_experiment_are_left_out_of_an_export():
+    _, table = exported("pfml_readings")
+    empty = dict.fromkeys(("experiment_fingerprint", "reproduce_question", "reproduce_planned"), "")
+    unlisted = table[table["method"] == table["method"].iloc[0]].assign(**empty, search=9)
+    mine = unlisted.assign(fingerprint="", method="mine")
+    found = only(audit(pd.concat([table, unlisted, mine], ignore_index=True)))
+    expected = only(audit(pd.concat([table, mine], ignore_index=True)))
+    assert (found.intervals, found.pairs) == (expected.intervals, expected.pairs)
+    assert "Left out: rows 15, 16, 17, which no experiment lists any more." in texts(found)
+    with pytest.raises(ScoresError, match="no row is of an experiment"):
+        audit(unlisted)
+
+
 def test_own_rows_without_a_search_are_runs_of_one_search_beside_several():
     _, table = exported("pfml_glyphs")
     known = table["method"].iloc[0]
