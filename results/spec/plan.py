@@ -262,6 +262,10 @@ class Plan(Record):
         """The same with the trials that searches got where ends of ranges were probed."""
         return max([self.trials, *(row.trials for row in self.rows.values())])
 
+    def trials_of(self, method: str) -> int:
+        """The number of trials of each search of a method, with those that it got where ends were probed."""
+        return max(self.trials, self.rows[method].trials if method in self.rows else 0)
+
     @property
     def reproductions(self) -> int:
         """Re-trainings per method."""

@@ -147,8 +147,7 @@ class MeasuredExperiment:
         searches = dict[tuple[str, int], tuple[float, ...]]()
         trials = dict[str, list[tuple[Trial, ...]]]()
         for (method, search), study in store.searches.of_experiment(experiment).items():
-            row = plan.rows.get(method)
-            finished = study.finished(max(plan.trials, row.trials if row else 0))
+            finished = study.finished(plan.trials_of(method))
             validated = tuple(trial.score for trial in finished if trial.score is not None)
             if validated and (method, search) in with_runs:
                 searches[method, search] = validated
