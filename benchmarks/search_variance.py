@@ -2,7 +2,7 @@
 
 It reads every record of `results/measured` whose methods were searched repeatedly, and writes
 `results/answer/search_deviations.csv`, which the product reads. The first k trials of a search are a search of k
-trials. To measure a record anew::
+trials, also where its ranges were widened after them. To measure a record anew::
 
     python -m reproduce run reality_check/glyphs --searches 6 --trials 20
     python -m reproduce table reality_check/glyphs --format json | xz > results/measured/reality_check_glyphs.json.xz
@@ -52,7 +52,7 @@ def kept_deviations() -> pd.DataFrame:
         _deviation_line(name, kept, answer_on(answer_of(kept), *score))
         for name, kept in kept_measurements()
         # The other losses of PFML's records are those of `reality_check_*`, and PFML alone says too little.
-        if "/pfml_" not in name and kept.repeats_searches and kept.searches and kept.plan.trials >= FEWEST_TRIALS
+        if "/pfml_" not in name and kept.repeats_searches and kept.searches and kept.plan.most_trials >= FEWEST_TRIALS
         for score in product(get_args(Metric), EMBEDDING_KINDS)
     )
     return pd.DataFrame([line for line in lines if line is not None])
@@ -72,7 +72,7 @@ def _deviation_line(name: str, kept: MeasuredExperiment, answer: Answer) -> dict
         "training": training_kind(experiment.conditions),
         "metric": answer.question.score,
         "embeddings": answer.question.embeddings,
-        "trials": kept.plan.trials,
+        "trials": kept.plan.most_trials,
         "degrees": found.degrees,
         "deviation": found.deviation,
         "with_failed": np.sqrt(pooled_variance((*own.units, *own.failed) for own in searched)[0]),
@@ -90,8 +90,8 @@ def _shorter(kept: MeasuredExperiment, methods: Sequence[str]) -> list[float]:
         scores = [[max(trials[:count]) for key, trials in own if key == method] for method in methods]
         return pooled_variance(scores)[0]
 
-    of_all = best(kept.plan.trials)
-    lengths = range(FEWEST_TRIALS, kept.plan.trials)
+    of_all = best(kept.plan.most_trials)
+    lengths = range(FEWEST_TRIALS, kept.plan.most_trials)
     return [max(1.0, float(np.sqrt(best(count) / of_all))) for count in lengths]
 
 

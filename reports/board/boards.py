@@ -92,7 +92,7 @@ class Source:
         """Searches, trials and runs of each method in words."""
         plan = self.measured.plan
         searches = plan.experiment.search.searches
-        of_search = f"{searches} x {counted(plan.trials, 'trial')}, " if plan.trials else "given settings, "
+        of_search = f"{searches} x {counted(plan.most_trials, 'trial')}, " if plan.trials else "given settings, "
         return f"{of_search}{counted(plan.reproductions, 'run')}" + (" each" if searches > 1 else "")
 
 

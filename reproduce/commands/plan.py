@@ -139,7 +139,7 @@ def show_plan(rows: Mapping[str, RowWork], session: Session, workers: int, gpus:
     ]
     title = f"{session.name}: {session.experiment.title}"
     show_rows(title, ("method", *counts), lines, right=counts)
-    trials = session.experiment.search.trials
+    trials = session.plan.most_trials
     if few := [row for row in session.plan.rows.values() if 0 < row.trials < trials]:
         named = listed([f"{row.title} ({row.trials} of {trials})" for row in few])
         say(f"trials end where no other settings are left: {named}")

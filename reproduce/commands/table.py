@@ -270,10 +270,16 @@ def board(
     from reproduce.outputs.tables import latest_sources, named_sources, write_board
 
     opened = existing_store(store)
-    sources = named_sources(opened, name) if name else latest_sources(opened)
+    asked = named_sources(opened, name) if name else latest_sources(opened)
+    lacking = [
+        f"{one.name} ({one.place}) is not drawn: searches or runs are missing; finish it with `reproduce run`"
+        for one in asked
+        if one.answer.interim
+    ]
+    sources = [one for one in asked if not one.answer.interim]
     drawn = [one for one in sources if compare in one.trained] or sources
     without = [] if drawn is sources else [one for one in sources if compare not in one.trained]
-    lacking = [f"{one.name} ({one.place}) is not drawn: it has no {compare}" for one in without]
+    lacking += [f"{one.name} ({one.place}) is not drawn: it has no {compare}" for one in without]
     boards, left_out = boards_of(drawn)
     for line in (*lacking, *left_out):
         typer.echo(line, err=True)

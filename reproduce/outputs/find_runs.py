@@ -118,7 +118,7 @@ def best_search(store: Store, experiment: Start, method: str) -> int:
 
     Tests have no say: a setting that is chosen by its test score would be chosen by luck.
     """
-    trials, tested = experiment.plan.trials, store.experiment_runs(experiment.fingerprint)
+    trials, tested = experiment.plan.trials_of(method), store.experiment_runs(experiment.fingerprint)
     with_runs = {record.search for record in tested if record.method == method}
     scores = {
         search: max((t.score or 0.0 for t in study.finished(trials) if t.state == "complete"), default=0.0)

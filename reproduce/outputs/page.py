@@ -24,6 +24,7 @@ from results.records.trials import Trial
 from results.spec.component import SourceName
 from results.spec.data_choice import EMBEDDED
 from results.spec.experiment_spec import CARD_FILES, Experiment
+from results.spec.plan import Plan
 from results.spec.training_spec import sources_of_training
 from results.store.experiment_results import MeasuredExperiment
 from results.store.searches import StoredStudy
@@ -86,7 +87,7 @@ def gather(name: str, fingerprint: str, store: Store, found: ExperimentAnswer | 
     return Material(
         name=name,
         answer=found,
-        searches=histories(store.searches.of_experiment(fingerprint), plan.titles, plan.trials),
+        searches=histories(store.searches.of_experiment(fingerprint), plan),
         commands=rerun_commands(name, measured),
         published=published_settings(measured),
         departures=departures(name, plan),
@@ -148,14 +149,12 @@ def _without_empty(experiment: Experiment) -> dict[str, Any]:
     return {key: value for key, value in settings.items() if value is not None and value not in ([], {})}
 
 
-def histories(
-    studies: Mapping[tuple[str, int], StoredStudy], methods: Mapping[str, str], budget: int
-) -> dict[str, tuple[Trial, ...]]:
+def histories(studies: Mapping[tuple[str, int], StoredStudy], plan: Plan) -> dict[str, tuple[Trial, ...]]:
     """Return the trials of the first search of each method that has finished ones."""
     return {
         method: trials
         for (method, search), study in studies.items()
-        if search == 0 and method in methods and (trials := study.finished(budget))
+        if search == 0 and method in plan.rows and (trials := study.finished(plan.trials_of(method)))
     }
 
 

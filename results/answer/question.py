@@ -236,7 +236,9 @@ def question_of(measured: MeasuredExperiment) -> Question:
     """
     plan, records, by_method = measured.plan, measured.records, measured.runs
     models = max((len(record.specs) for record in records), default=0)
-    question = planned_question(plan.experiment, "separated" if models == 1 else "concatenated")
+    # Records of other searches are compared by the trials that were made, not by those of the file.
+    experiment = plan.experiment.with_search(trials=plan.most_trials)
+    question = planned_question(experiment, "separated" if models == 1 else "concatenated")
     tested = Tested(records[0].test_images, records[0].test_classes, len(records[0].fold_scores)) if records else None
     searched, left_out = measured.searched_methods, {**_diverged(by_method), **plan.left_out}
     newest = max((record.evaluation_version for record in records), default=0)

@@ -161,14 +161,14 @@ class MeasuredExperiment:
     def of_all_starts(cls, store: Store, experiment: str) -> "MeasuredExperiment":
         """Read an experiment's runs, and those of other methods from starts that differ in their methods alone."""
         plan, runs = store.experiment(experiment), store.experiment_runs(experiment)
-        starts = store.starts()
+        starts = sorted(store.starts(), key=lambda start: not start.finished)  # Else in order, the latest first.
         own = next(start for start in starts if start.fingerprint == experiment)
         known = set(plan.rows)
         for start in starts:
-            same = (start.name, start.without_methods) == (own.name, own.without_methods)
-            if start is not own and same:
-                runs += [run for run in store.experiment_runs(start.fingerprint) if run.method not in known]
-                known |= set(start.plan.rows)
+            if start is not own and start.without_methods == own.without_methods:
+                further = store.experiment_runs(start.fingerprint)
+                runs += [run for run in further if run.method not in known]
+                known |= {run.method for run in further}
         return cls(plan, tuple(runs), cut_off=_cut_off_counts(store, runs))
 
     @classmethod
@@ -241,8 +241,11 @@ def _cut_off(run: RunRecord, trainings: Mapping[str, FoldResult], otherwise: int
 
 
 def latest_starts(store: Store) -> list[Start]:
-    """Return the experiments of a store, the latest first; of those that differ in their methods alone, the latest."""
+    """Return the experiments of a store, the latest first; of those that differ in their methods alone, the latest.
+
+    A finished one comes before those that are not, so a run that was interrupted does not hide it.
+    """
     latest: dict[str, Start] = {}
-    for start in store.starts():
+    for start in sorted(store.starts(), key=lambda start: not start.finished):
         latest.setdefault(start.without_methods, start)
-    return list(latest.values())
+    return sorted(latest.values(), key=lambda start: start.last_started, reverse=True)

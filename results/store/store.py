@@ -71,7 +71,7 @@ class Start:
     @property
     def budget(self) -> str:
         """Searches of each method, and trials of each search, such as `3 x 15`."""
-        return f"{self.plan.experiment.search.searches} x {self.plan.trials}"
+        return f"{self.plan.experiment.search.searches} x {self.plan.most_trials}"
 
     @cached_property
     def without_methods(self) -> str:
@@ -273,7 +273,7 @@ class Store:
         runs: list[ExportedRun] = []
         for start in self.starts():
             title, searches = start.plan.title, start.plan.experiment.search.searches
-            about = (start.name, start.fingerprint, title, start.plan.trials, searches)
+            about = (start.name, start.fingerprint, title, start.plan.most_trials, searches)
             runs += [ExportedRun(record, *about) for record in self.experiment_runs(start.fingerprint)]
         return runs
 

@@ -277,6 +277,15 @@ def test_the_paragraph_to_cite_has_the_numbers_of_the_experiment():
     assert "Hyperparameters were not searched" in words_of(page_of(material(values(a=A, b=B))))
 
 
+def test_a_page_counts_the_trials_that_searches_got_where_ends_were_probed():
+    own = searched(a=(30, 31, 32), b=(20, 21, 22)).measured
+    wider = replace(own, plan=changed_plan(own.plan, trials={"a": 30, "b": 30}))
+    page = words_of(page_of(Material("some", answer_of(wider))))
+    assert "30 trials in a search" in page
+    assert "with 30 trials of each method on validation classes" in page
+    assert "20 trials" not in page
+
+
 @pytest.mark.parametrize(
     ("compare", "methods", "said"),
     [

@@ -1,6 +1,7 @@
 """`reproduce board`: which experiments stand on it, from the store and from records; files and messages."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -64,6 +65,21 @@ def test_a_dataset_without_the_compared_method_is_named_and_left_out(say, tmp_pa
     assert {row["Methods"].partition(" ")[0] for row in json.loads(answer.out)} == {"my_loss"}
     assert answer.err == "mine/sop (runs/store.sqlite) is not drawn: it has no my_loss\n"
     assert len(datasets_of(say("board", "mine", "--format", "json"))) == 3
+
+
+@pytest.mark.parametrize("runs", [0, 4, 8])
+def test_an_unfinished_experiment_that_is_named_is_left_out_with_a_line(say, tmp_path, runs):
+    keep(tmp_path, "mine", "cub200", "sop")
+    begun = experiment("cars196")
+    begun = replace(begun, records=tuple(sorted(begun.records, key=lambda run: run.search)[:runs]))
+    (tmp_path / "begun.json").write_text(begun.to_json())
+    answer = say("board", "mine", "begun.json", "--format", "json")
+    assert datasets_of(answer) == {"CUB-200-2011", "Stanford Online Products"}
+    line = "begun (begun.json) is not drawn: searches or runs are missing; finish it with `reproduce run`"
+    assert answer.err == f"{line}\n"
+    alone = say("board", "begun.json", "begun.json")
+    assert (alone.code, alone.err.splitlines()[:2]) == (2, [line, line])
+    assert alone.err.splitlines()[-1].startswith("error: no two datasets can stand on one board")
 
 
 def test_files_of_all_formats_and_the_page_are_written(say, tmp_path):

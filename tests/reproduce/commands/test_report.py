@@ -64,7 +64,7 @@ def test_the_page_has_every_training_and_the_searches_that_led_to_the_runs(glyph
         assert f"seed {result.spec.seed}" in line
         assert f"iteration {result.best_iteration} of {result.iterations} kept" in line
     studies = store.searches.of_experiment(fingerprint)
-    found = histories(studies, known.plan.titles, known.plan.trials)
+    found = histories(studies, known.plan)
     assert set(found) == {"contrastive", "proxy_anchor"}
     for key, trials in found.items():
         assert len(trials) == 2

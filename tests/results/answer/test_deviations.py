@@ -42,6 +42,12 @@ def test_the_first_trials_of_a_longer_search_vary_at_least_as_much():
     assert deviations == pytest.approx([1.479, 0.356, 0.295], abs=1e-3)
 
 
+def test_a_record_has_the_trials_that_its_searches_got_where_ends_were_probed():
+    (probed,) = (line for line in LINES if "ends_probed" in line["record"] and line["embeddings"] == "concatenated")
+    kept = MeasuredExperiment.kept("reality_check_glyphs_ends_probed")
+    assert {len(scores) for scores in kept.searches.values()} == {probed["trials"]}
+
+
 def experiment(of=GLYPHS, **search):
     given = of.plan.experiment
     return given.model_copy(update={"search": given.search.model_copy(update={"searches": 1, **search})})

@@ -140,6 +140,11 @@ def test_searches_that_failed_are_left_out_of_every_number():
     )
 
 
+def test_records_are_near_by_the_trials_that_searches_got_where_ends_were_probed():
+    kept = MeasuredExperiment.kept("reality_check_glyphs_ends_probed")
+    assert (kept.plan.trials, question_of(kept).experiment.search.trials) == (12, 18)
+
+
 values_of_searches = st.lists(st.lists(st.floats(0, 0.25), min_size=2, max_size=2), max_size=3)
 stores = st.dictionaries(st.sampled_from("abcdef"), values_of_searches, min_size=2).filter(
     lambda methods: any(methods.values())

@@ -13,7 +13,7 @@ from results.findings.experiment import answer_of
 from results.records import records
 from results.records.trials import Trial
 from results.spec.plan import ExperimentData
-from results.store.experiment_results import FOLDER, MeasuredExperiment
+from results.store.experiment_results import FOLDER, MeasuredExperiment, latest_starts
 from results.store.store import Store
 from results.values import fingerprint_of
 from tests.support.sample_records import put_experiment, scores, some_plan, some_result, some_run, some_spec
@@ -126,3 +126,37 @@ def test_methods_of_other_starts_with_the_same_settings_are_used_for_claims(tmp_
     found = [[record.fingerprint for record in one.measured.records] for one in stored_experiments(store)]
     expected = [["5a", "5y"], ["4a", "4z"], ["3a", "3c", "1b"]]
     assert found == [[some_run(text[1], fingerprint=text).fingerprint for text in texts] for texts in expected]
+
+
+def begun(store, start, methods, *, finished=True):
+    """Put a start of an experiment into a store, with a run of each method, or of the first one alone."""
+    plan = some_plan(methods=dict.fromkeys(methods, ""), runs=dict.fromkeys(methods, 1))
+    plan = plan.model_copy(update={"data": ExperimentData(fingerprint="d" * 32, samples=10, classes=8)})
+    runs = [some_run(method, fingerprint=f"{start}{method}") for method in methods]
+    put_experiment(store, start, "some", plan, runs if finished else runs[:1])
+
+
+def methods_of(store, start):
+    return [record.method for record in MeasuredExperiment.of_all_starts(store, start).records]
+
+
+def latest_of(store):
+    return [start.fingerprint for start in latest_starts(store)]
+
+
+def test_an_interrupted_start_with_another_method_does_not_hide_the_finished_one(tmp_path):
+    store = Store(tmp_path / "store.sqlite", tmp_path)
+    begun(store, "1", "abc")
+    begun(store, "2", "ad")
+    begun(store, "3", "bce", finished=False)
+    assert latest_of(store) == ["2"]
+    assert methods_of(store, "2") == ["a", "d", "b", "c"]
+    begun(store, "3", "bce")
+    assert latest_of(store) == ["3"]
+
+
+def test_of_starts_that_are_all_unfinished_the_latest_is_taken(tmp_path):
+    store = Store(tmp_path / "store.sqlite", tmp_path)
+    begun(store, "1", "ab", finished=False)
+    begun(store, "2", "ac", finished=False)
+    assert latest_of(store) == ["2"]
