@@ -231,8 +231,7 @@ def boards_of(sources: Sequence[Source]) -> tuple[list[Board], list[str]]:
         datasets = []
         for first, *others in _grouped(group, lambda one: one.data):
             datasets.append(first)
-            same = "has the same data" if first.data[1] else f"is on {first.title} too"
-            lines += [f"{one.name} ({one.place}) is not drawn: {first.name} {same}; name one of them" for one in others]
+            lines += [_second(one, first) for one in others]
         board = _board(datasets)
         if len(datasets) < 2:
             lines.append(_alone(group[0], sources))
@@ -242,6 +241,17 @@ def boards_of(sources: Sequence[Source]) -> tuple[list[Board], list[str]]:
         else:
             found.append(board)
     return found, lines
+
+
+def _second(source: Source, first: Source) -> str:
+    """Say that an experiment is not drawn since another one is, which can have its name."""
+    same = "has the same data" if first.data[1] else f"is on {first.title} too"
+    if (source.name, source.place) != (first.name, first.place):
+        return f"{source.name} ({source.place}) is not drawn: {first.name} {same}; name one of them"
+    return (
+        f"{source.name} with {source.budget} ({source.place}) is not drawn: that with {first.budget} {same}; name one "
+        "of them by its identity, which `reproduce status` lists"
+    )
 
 
 def _grouped(sources: Sequence[Source], key: Callable[[Source], object]) -> list[list[Source]]:

@@ -159,16 +159,22 @@ class MeasuredExperiment:
 
     @classmethod
     def of_all_starts(cls, store: Store, experiment: str) -> "MeasuredExperiment":
-        """Read an experiment's runs, and those of other methods from starts that differ in their methods alone."""
+        """Read an experiment's runs, and those of other methods from starts that differ in their methods alone.
+
+        Searches that were made another number of times, or got another number of trials since their ranges were
+        widened, are left out. What is not searched has no trials that could differ.
+        """
         plan, runs = store.experiment(experiment), store.experiment_runs(experiment)
         starts = sorted(store.starts(), key=lambda start: not start.finished)  # Else in order, the latest first.
         own = next(start for start in starts if start.fingerprint == experiment)
         known = set(plan.rows)
         for start in starts:
-            if start is not own and start.without_methods == own.without_methods:
-                further = store.experiment_runs(start.fingerprint)
-                runs += [run for run in further if run.method not in known]
-                known |= {run.method for run in further}
+            if start is own or start.without_methods != own.without_methods or _searches(start) != _searches(own):
+                continue
+            as_long = start.plan.most_trials == plan.most_trials
+            further = [run for run in store.experiment_runs(start.fingerprint) if as_long or run.study is None]
+            runs += [run for run in further if run.method not in known]
+            known |= {run.method for run in further}
         return cls(plan, tuple(runs), cut_off=_cut_off_counts(store, runs))
 
     @classmethod
@@ -245,7 +251,26 @@ def latest_starts(store: Store) -> list[Start]:
 
     A finished one comes before those that are not, so a run that was interrupted does not hide it.
     """
-    latest: dict[str, Start] = {}
-    for start in sorted(store.starts(), key=lambda start: not start.finished):
-        latest.setdefault(start.without_methods, start)
-    return sorted(latest.values(), key=lambda start: start.last_started, reverse=True)
+    alike: dict[str, list[Start]] = {}
+    for start in store.starts():
+        alike.setdefault(start.without_methods, []).append(start)
+    latest = [start for starts in alike.values() for start in _latest_of(starts)]
+    return sorted(latest, key=lambda start: start.last_started, reverse=True)
+
+
+def _latest_of(starts: Sequence[Start]) -> list[Start]:
+    """Of starts that differ in their methods, and in how much their searches got, the latest of each budget.
+
+    Starts without a search stand beside searches of any budget, and their runs are read with those
+    (`MeasuredExperiment.of_all_starts`).
+    """
+    finished = [start for start in starts if start.finished]
+    by_budget: dict[tuple[int, int], Start] = {}
+    for start in finished:
+        if any(row.ranges for row in start.plan.rows.values()):
+            by_budget.setdefault((_searches(start), start.plan.most_trials), start)
+    return [*by_budget.values()] or finished[:1] or [starts[0]]
+
+
+def _searches(start: Start) -> int:
+    return start.plan.experiment.search.searches

@@ -69,6 +69,17 @@ def test_a_second_experiment_with_other_settings_is_named():
     assert "other_seed (store.sqlite) is not drawn: on_cub200 is on CUB-200-2011 too" in lines[0]
 
 
+def test_two_experiments_of_one_name_are_told_apart_by_their_budgets():
+    one = source("cub200")
+    plan = changed_plan(one.measured.plan, trials={"cosface": 30})
+    longer = replace(one, measured=replace(one.measured, plan=plan))
+    _, lines = boards_of([one, longer, source("sop")])
+    assert lines == [
+        "on_cub200 with 3 x 30 trials, 1 run each (store.sqlite) is not drawn: that with 3 x 20 trials, 1 run each is "
+        "on CUB-200-2011 too; name one of them by its identity, which `reproduce status` lists"
+    ]
+
+
 def test_other_data_of_one_name_is_no_second_dataset_and_no_part_of_the_first():
     other = source("cub200", {"mine": 0.7}, data_fingerprint="changed images")
     assert "not drawn" in boards_of([source("cub200"), other, source("sop")])[1][0]

@@ -16,7 +16,15 @@ from results.spec.plan import ExperimentData
 from results.store.experiment_results import FOLDER, MeasuredExperiment, latest_starts
 from results.store.store import Store
 from results.values import fingerprint_of
-from tests.support.sample_records import put_experiment, scores, some_plan, some_result, some_run, some_spec
+from tests.support.sample_records import (
+    changed_plan,
+    put_experiment,
+    scores,
+    some_plan,
+    some_result,
+    some_run,
+    some_spec,
+)
 
 NAMES = [path.name.removesuffix(".json.xz") for path in sorted(FOLDER.glob("*.json.xz"))]
 
@@ -128,12 +136,26 @@ def test_methods_of_other_starts_with_the_same_settings_are_used_for_claims(tmp_
     assert found == [[some_run(text[1], fingerprint=text).fingerprint for text in texts] for texts in expected]
 
 
-def begun(store, start, methods, *, finished=True):
+SEARCHED = {"loss.margin": {"scale": "linear", "low": 0.0, "high": 1.0}}
+
+
+def begun(store, start, searched="", given="", *, trials=2, searches=2, settings=None, finished=True):
     """Put a start of an experiment into a store, with a run of each method, or of the first one alone."""
-    plan = some_plan(methods=dict.fromkeys(methods, ""), runs=dict.fromkeys(methods, 1))
+    methods = [*searched, *given]
+    plan = some_plan(
+        {"search": {"trials": 2, "searches": searches}, **(settings or {})},
+        methods=dict.fromkeys(methods, ""),
+        runs=dict.fromkeys(methods, 1),
+        ranges=dict.fromkeys(searched, SEARCHED),
+    )
+    plan = changed_plan(plan, trials=dict.fromkeys(searched, trials))
     plan = plan.model_copy(update={"data": ExperimentData(fingerprint="d" * 32, samples=10, classes=8)})
-    runs = [some_run(method, fingerprint=f"{start}{method}") for method in methods]
-    put_experiment(store, start, "some", plan, runs if finished else runs[:1])
+    store.put_experiment(start, "some", plan)
+    for method in methods if finished else methods[:1]:
+        study = f"{start}{method}" if method in searched else None
+        store.put_run(run := some_run(method, fingerprint=f"{start}{method}"))
+        store.searches.enlist(start, {method: [(study, {"study": study})] if study else []})
+        store.enlist(start, method, run, study)
 
 
 def methods_of(store, start):
@@ -142,6 +164,25 @@ def methods_of(store, start):
 
 def latest_of(store):
     return [start.fingerprint for start in latest_starts(store)]
+
+
+def test_methods_of_other_starts_are_joined_if_their_searches_got_as_much(tmp_path):
+    store = Store(tmp_path / "store.sqlite", tmp_path)
+    begun(store, "1", "ab", "x", trials=3)
+    begun(store, "2", "ac", "y")
+    begun(store, "3", "ad", trials=3)
+    begun(store, "4", "", "z")
+    assert methods_of(store, "3") == ["a", "d", "z", "y", "b", "x"], "what is not searched has no trials"
+    assert methods_of(store, "2") == ["a", "c", "y", "z", "x"]
+    assert latest_of(store) == ["3", "2"], "each budget; without a search there is none"
+
+
+def test_methods_that_were_searched_more_often_are_not_joined(tmp_path):
+    store, until_decided = Store(tmp_path / "store.sqlite", tmp_path), {"trials": 2, "until_decided": True}
+    for start, methods, searches in (("1", "ab", 3), ("2", "ac", 6), ("3", "ad", 3)):
+        begun(store, start, methods, settings={"search": {**until_decided, "searches": searches}})
+    assert methods_of(store, "3") == ["a", "d", "b"]
+    assert latest_of(store) == ["3", "2"]
 
 
 def test_an_interrupted_start_with_another_method_does_not_hide_the_finished_one(tmp_path):
