@@ -118,7 +118,7 @@ def test_a_number_that_is_not_of_the_method_is_marked(plan):
     text = plan("mlrc_cub200", "--gpus", "8", "--methods", "proxy_anchor,histogram")
     trained = "no record trained a network on such data to its end: the steps are scaled by patience, and all kept "
     assert f"{trained}records together say 1,430 to 19,765 steps" in text
-    assert "~ (1 method): the mean of the record's 8 methods (9,167 to 10,979 steps), since it has none of" in text
+    assert "~ (1 method): the mean of the record's 8 methods (9,604 to 11,875 steps), since it has none of" in text
     assert text.count("~") == 2, "one row and the line that explains it"
     glyphs = plan("quickstart", "--device", "cpu")
     assert "~" not in glyphs
