@@ -145,7 +145,9 @@ def in_latest_round(session: Session, store: Store | None) -> tuple[Session, int
     Returns:
         The session, and how many rounds of probes can follow.
     """
-    rounds = ROUNDS if session.experiment.search.probe_ends else 0
+    # A run of one epoch under the standard protocol has no fold to validate, with which a probe is compared.
+    validated = any(session.protocol.models(study)[0] for study in session.studies().values())
+    rounds = ROUNDS if session.experiment.search.probe_ends and validated else 0
     try:
         left = store.experiment(session.fingerprint).probed if store else ()
     except StoreError:

@@ -164,6 +164,13 @@ def test_a_search_that_tries_every_value_has_no_wider_ranges(tmp_path):
     assert len(executor.trained) == 2 * 3 * (row.trials + 1), "two folds, three searches, a run of each"
 
 
+def test_nothing_is_probed_where_no_fold_of_a_run_is_validated(tmp_path):
+    content = surface_file(PROBED, other=OTHER, further="protocol: standard").replace("max_epochs: 4", "max_epochs: 1")
+    finished, _ = run_surface(tmp_path, content, better_below(3.0))
+    assert not finished.answer.interim
+    assert finished.answer.measured.plan.probed == ()
+
+
 def test_a_method_without_results_is_named_where_ends_are_not_probed(tmp_path, capsys):
     def surface(method, spec):
         if method == OTHER:
