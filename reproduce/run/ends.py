@@ -166,7 +166,12 @@ def in_latest_round(session: Session, store: Store | None) -> tuple[Session, int
             break
         session, goes_on = next_round(session, probed)
         rounds = rounds - 1 if goes_on else 0
-    if store and session.searched(store.searches) and not _pressed_by_method(session.studies(store.searches)):
+    if (
+        rounds
+        and store
+        and session.searched(store.searches)
+        and not _pressed_by_method(session.studies(store.searches))
+    ):
         rounds = 0
     return session, rounds
 

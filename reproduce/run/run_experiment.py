@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import dropwhile
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -40,6 +41,7 @@ from results.records.artifacts import contents_path
 from results.spec.data_choice import samples_word
 from results.spec.experiment_spec import AMOUNTS, UNNAMED_SETTINGS, is_among
 from results.store.experiment_results import MeasuredExperiment
+from results.store.store import Start
 from results.wording import counted, listed, verb
 
 
@@ -51,11 +53,10 @@ def interim_looks(session: Session) -> tuple[str, ...]:
     planned are none, but a fixed number of searches before the plan is one. What comes after an experiment's first run
     is no look before it.
     """
-    ours, looks, starts = session.experiment, set(), session.store.starts()
-    for start in starts:
-        if start.fingerprint == session.fingerprint and start.runs:
-            return start.plan.interim_looks
-    for start in starts:
+    ours, looks, own = session.experiment, set(), _own_start(session)
+    if own and own.runs:
+        return own.plan.interim_looks
+    for start in session.store.starts():
         plan = start.plan
         if start.fingerprint == session.fingerprint:
             continue
@@ -72,16 +73,21 @@ def interim_looks(session: Session) -> tuple[str, ...]:
 
 
 def looks_to_come(session: Session) -> Iterator[Session]:
-    """Yield the session at each planned look, from the latest one whose searches before are all in the store.
+    """Return the session at each planned look, without those before the stored one whose searches are all there.
 
-    An earlier look would train nothing, and the store would say for a while what it said then.
+    Such a look would train nothing, and the store would say for a while what it said then.
     """
-    own = [start.plan for start in session.store.starts() if start.fingerprint == session.fingerprint]
-    reached = own[0].experiment.search.searches if own else 0
-    for look in session.looks():
-        if look.experiment.search.searches >= reached or not look.searched(look.store.searches):
-            reached = 0
-            yield look
+    own = _own_start(session)
+    reached = own.plan.experiment.search.searches if own else 0
+
+    def is_past(look: Session) -> bool:
+        return look.experiment.search.searches < reached and look.searched(look.store.searches)
+
+    return dropwhile(is_past, session.looks())
+
+
+def _own_start(session: Session) -> Start | None:
+    return next((one for one in session.store.starts() if one.fingerprint == session.fingerprint), None)
 
 
 @dataclass(frozen=True)

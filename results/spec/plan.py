@@ -263,7 +263,7 @@ class Plan(Record):
         return max([self.trials, *(row.trials for row in self.rows.values())])
 
     def trials_of(self, method: str) -> int:
-        """The number of trials of each search of a method, with those that it got where ends were probed."""
+        """The most trials that a search of a method can have, with those that it got where ends were probed."""
         row = self.rows.get(method)
         return max(self.trials, row.trials if row else 0)
 

@@ -11,6 +11,18 @@ from results.spec.plan import Plan
 from results.store.database import Database
 
 
+def listed_runs(database: str = "main") -> str:
+    """Return the rows of runs that experiments list, as a source for SQL.
+
+    Runs of a study that is no longer one of the experiment's, because a method's card has changed, are left out.
+    """
+    return (
+        f"(SELECT listed.* FROM {database}.experiment_runs AS listed "
+        f"LEFT JOIN {database}.experiment_studies AS searched USING (experiment, method, search) "
+        "WHERE listed.study IS searched.study)"
+    )
+
+
 class Listing(NamedTuple):
     """What a store lists of an experiment.
 
@@ -75,11 +87,7 @@ def _listing(connection: sqlite3.Connection, name: str, store: Database, experim
 
     (started,) = rows(f"SELECT * FROM {name}.experiments WHERE fingerprint = ?")
     studies = rows(f"SELECT method, search, study FROM {name}.experiment_studies WHERE experiment = ?")
-    runs = rows(
-        f"SELECT method, search, run, run_fingerprint FROM {name}.experiment_runs AS listed "
-        f"LEFT JOIN {name}.experiment_studies AS searched USING (experiment, method, search) "
-        "WHERE experiment = ? AND listed.study IS searched.study"
-    )
+    runs = rows(f"SELECT method, search, run, run_fingerprint FROM {listed_runs(name)} WHERE experiment = ?")
     return Listing(
         started["last_started"],
         store.parsed(Plan, started, f"row {experiment} of experiments"),

@@ -20,18 +20,16 @@ from results.records.records import EVALUATION_VERSION, FoldResult, RunRecord, T
 from results.spec.plan import Plan
 from results.store import StoreError
 from results.store.database import AnyRecord, Database
+from results.store.listings import listed_runs
 from results.store.searches import Searches
 from results.values import fingerprint_of, identity_of
 
 StoredTable = Literal["folds", "curves", "test_points", "class_scores", "failures"]
 
-# Runs of a study that is no longer one of the experiment's, because a method's card has changed, are left out.
-_LISTED = """
-    SELECT runs.*, listed.study FROM experiment_runs AS listed
+_LISTED = f"""
+    SELECT runs.*, listed.study FROM {listed_runs()} AS listed
     JOIN runs ON runs.fingerprint = listed.run_fingerprint
-    LEFT JOIN experiment_studies AS searched USING (experiment, method, search)
-    WHERE listed.study IS searched.study AND experiment = ?
-    ORDER BY method, search, run
+    WHERE experiment = ? ORDER BY method, search, run
 """
 
 _STATE = (
@@ -165,7 +163,7 @@ class Store:
         self.database.put("experiment_runs", replace=True, **row, run_fingerprint=run.fingerprint, study=study)
 
     def unlist(self, experiment: str, methods: Iterable[str]) -> None:
-        """Take the runs of methods whose searches go on from an experiment's. The runs stay in the store."""
+        """Record that an experiment has no runs of these methods any more. The runs themselves stay in the store."""
         with self.database.writing() as connection:
             for method in methods:
                 connection.execute(
@@ -222,9 +220,7 @@ class Store:
     def starts(self) -> list[Start]:
         """Return all started experiments, the latest first."""
         rows = self.database.rows(
-            "SELECT *, (SELECT count(*) FROM experiment_runs AS listed "
-            "LEFT JOIN experiment_studies AS searched USING (experiment, method, search) "
-            "WHERE experiment = fingerprint AND listed.study IS searched.study) AS runs "
+            f"SELECT *, (SELECT count(*) FROM {listed_runs()} WHERE experiment = fingerprint) AS runs "
             "FROM experiments ORDER BY last_started DESC"
         )
         return [

@@ -1,5 +1,6 @@
 """Experiments whose trainings cost nothing: a function of method and setting gives the score of each."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
@@ -68,6 +69,18 @@ def _cut_at(spec: FoldSpec, epoch: int) -> FoldSpec:
 def value_of(spec: FoldSpec, target: str) -> float:
     """The value of a hyperparameter in a training."""
     return float(str(spec.method.values_of([target])[target]))
+
+
+def peaked_at(alpha: float) -> Surface:
+    """Proxy-Anchor's score falls with the distance of its alpha from a best one, on a log scale; others are worse."""
+
+    def surface(method: str, spec: FoldSpec) -> float:
+        low = 0.3 + noise(spec, 0.002)
+        if method != "proxy_anchor":
+            return low
+        return low + 0.1 - 0.05 * abs(math.log(value_of(spec, "loss.alpha") / alpha))
+
+    return surface
 
 
 def noise(spec: FoldSpec, deviation: float) -> float:

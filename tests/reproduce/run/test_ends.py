@@ -12,23 +12,11 @@ from reproduce.run.ends import in_latest_round, rounds_words
 from reproduce.storage import open_store, storage_paths
 from results.spec.ends import ROUNDS
 from results.store.experiment_results import MeasuredExperiment
-from tests.support.surfaces import noise, open_surface, run_surface, surface_file, value_of
+from tests.support.surfaces import open_surface, peaked_at, run_surface, surface_file, value_of
 
 SEARCH = {"searches": 3, "trials": 6, "probe_ends": True}
 OTHER = "proxy_nca"
 """A card that version 3 of pytorch-metric-learning takes too."""
-
-
-def peaked_at(alpha):
-    """Proxy-Anchor's score falls with the distance of its alpha from a best one, on a log scale."""
-
-    def surface(method, spec):
-        low = 0.3 + noise(spec, 0.002)
-        if method != "proxy_anchor":
-            return low
-        return low + 0.1 - 0.05 * abs(math.log(value_of(spec, "loss.alpha") / alpha))
-
-    return surface
 
 
 @pytest.fixture(scope="module")

@@ -1,14 +1,12 @@
 """A store does not say less, or other things, because somebody starts its experiment again and stops it."""
 
-import math
-
 import pytest
 
 from reproduce import interrupts
 from reproduce.run import run_experiment
 from reproduce.run.run_experiment import looks_to_come
 from results.store.experiment_results import MeasuredExperiment
-from tests.support.surfaces import SurfaceExecutor, noise, open_surface, run_surface, surface_file, value_of
+from tests.support.surfaces import SurfaceExecutor, noise, open_surface, peaked_at, run_surface, surface_file, value_of
 
 FAST = {"searches": 3, "trials": 6, "sampler": {"startup_trials": 40}}
 PROBED = {**FAST, "probe_ends": True, "enqueue": [{"loss.alpha": 8.0}]}
@@ -20,20 +18,9 @@ def flat(method, spec):
     return (0.1 if method == "untrained" else 0.3) + noise(spec, 0.02)
 
 
-def better_below(alpha):
-    """Proxy-Anchor is best at an alpha."""
-
-    def surface(method, spec):
-        if method != "proxy_anchor":
-            return 0.3 + noise(spec, 0.002)
-        return 0.4 + noise(spec, 0.002) - 0.05 * abs(math.log(value_of(spec, "loss.alpha") / alpha))
-
-    return surface
-
-
 @pytest.fixture
 def stopping(monkeypatch):
-    """Let a stop be asked for at the next look for one but `asked`."""
+    """Return a function that lets the run look `asked` times for a stop request, and find one the next time."""
 
     def at(asked):
         left = iter(range(asked))
@@ -63,7 +50,7 @@ def run_looks(session, surface):
 
 @pytest.mark.parametrize("asked", [0, 1, 3])
 def test_a_finished_experiment_of_two_rounds_stays_as_it_is(tmp_path, stopping, asked):
-    content, surface = surface_file(PROBED, other=OTHER), better_below(3.0)
+    content, surface = surface_file(PROBED, other=OTHER), peaked_at(3.0)
     finished, _ = run_surface(tmp_path, content, surface)
     assert any(one.opens for one in finished.answer.measured.plan.probed)
     before = open_surface(tmp_path, content)
@@ -92,7 +79,7 @@ def test_an_experiment_that_runs_until_decided_stays_at_its_latest_look(tmp_path
 def test_added_searches_are_noted_where_ends_are_probed_too(tmp_path):
     for searches in (3, 4):
         search = {**PROBED, "searches": searches}
-        finished, _ = run_surface(tmp_path, surface_file(search, other=OTHER), better_below(30.0))
+        finished, _ = run_surface(tmp_path, surface_file(search, other=OTHER), peaked_at(30.0))
     assert finished.answer.measured.plan.interim_looks == ("3 searches",)
 
 
@@ -141,14 +128,14 @@ def test_a_probe_that_fails_leaves_its_end_open_and_the_table_is_written(tmp_pat
     def surface(method, spec):
         if method == "proxy_anchor" and value_of(spec, "loss.alpha") < 7:
             raise MemoryError("cannot allocate")
-        return better_below(3.0)(method, spec)
+        return peaked_at(3.0)(method, spec)
 
     finished, _ = run_surface(tmp_path, content, surface)
     assert "The ends stay open, because a probe failed" in capsys.readouterr().out
     assert not finished.answer.interim
     assert finished.answer.measured.plan.probed == ()
     assert [*(tmp_path / "tables").glob("*")]
-    finished, _ = run_surface(tmp_path, content, better_below(3.0))
+    finished, _ = run_surface(tmp_path, content, peaked_at(3.0))
     assert any(one.opens for one in finished.answer.measured.plan.probed)
 
 
@@ -166,7 +153,7 @@ def test_a_search_that_tries_every_value_has_no_wider_ranges(tmp_path):
 
 def test_nothing_is_probed_where_no_fold_of_a_run_is_validated(tmp_path):
     content = surface_file(PROBED, other=OTHER, further="protocol: standard").replace("max_epochs: 4", "max_epochs: 1")
-    finished, _ = run_surface(tmp_path, content, better_below(3.0))
+    finished, _ = run_surface(tmp_path, content, peaked_at(3.0))
     assert not finished.answer.interim
     assert finished.answer.measured.plan.probed == ()
 
@@ -175,7 +162,7 @@ def test_a_method_without_results_is_named_where_ends_are_not_probed(tmp_path, c
     def surface(method, spec):
         if method == OTHER:
             raise MemoryError("cannot allocate")
-        return better_below(3.0)(method, spec)
+        return peaked_at(3.0)(method, spec)
 
     run_surface(tmp_path, surface_file(PROBED, other=OTHER), surface)
     assert "Ends of ranges are not probed, because proxy_nca has no results" in capsys.readouterr().out
