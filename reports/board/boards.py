@@ -244,7 +244,7 @@ def boards_of(sources: Sequence[Source]) -> tuple[list[Board], list[str]]:
 
 
 def _second(source: Source, first: Source) -> str:
-    """Say that an experiment is not drawn since another one is, which can have its name."""
+    """Say that an experiment is not drawn, because another one of the same data is; both can have one name."""
     same = "has the same data" if first.data[1] else f"is on {first.title} too"
     if (source.name, source.place) != (first.name, first.place):
         return f"{source.name} ({source.place}) is not drawn: {first.name} {same}; name one of them"

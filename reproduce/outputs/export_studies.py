@@ -33,9 +33,10 @@ def export_studies(
 ) -> list[str]:
     """Write every search with a finished trial as a study into an SQLite file, which is complete or not there.
 
-    Trials beyond the experiment's budget are left out, which another experiment added. Scores of folds are intermediate
-    values; a trial's times are those of its trainings. A trial that got no more folds in a race is pruned; the score
-    that the sampler got is its attribute `expected`. A trial that the method refused has failed, with its `reason`.
+    Trials beyond the experiment's budget, which another experiment added, are left out. Scores of folds are
+    intermediate values; a trial's times are those of its trainings. A trial that got no more folds in a race is pruned;
+    the score that the sampler got is its attribute `expected`. A trial that the method refused has failed, with its
+    `reason`.
 
     Args:
         progress: Called with the number of written studies, and that of all.

@@ -145,7 +145,7 @@ def in_latest_round(session: Session, store: Store | None) -> tuple[Session, int
     Returns:
         The session, and how many rounds of probes can follow.
     """
-    # A run of one epoch under the standard protocol has no fold to validate, with which a probe is compared.
+    # Under the standard protocol a run of one epoch validates no fold, so a probe has nothing to be compared with.
     validated = any(session.protocol.models(study)[0] for study in session.studies().values())
     rounds = ROUNDS if session.experiment.search.probe_ends and validated else 0
     try:
@@ -166,13 +166,8 @@ def in_latest_round(session: Session, store: Store | None) -> tuple[Session, int
             break
         session, goes_on = next_round(session, probed)
         rounds = rounds - 1 if goes_on else 0
-    if (
-        rounds
-        and store
-        and session.searched(store.searches)
-        and not _pressed_by_method(session.studies(store.searches))
-    ):
-        rounds = 0
+    if rounds and store and session.searched(store.searches):
+        return session, rounds if _pressed_by_method(session.studies(store.searches)) else 0
     return session, rounds
 
 

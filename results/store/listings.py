@@ -1,7 +1,7 @@
 """What an experiment lists, its searches and its runs, where two stores have it and become one.
 
-Later rounds of an experiment and changed cards list other searches and runs than before, though no outcome differs. So
-the later start decides, and an earlier one adds what it has more of the same searches, as two machines share them.
+A later round of an experiment, or a changed card, lists other searches and runs than before, though no outcome differs.
+So the later start decides. An earlier one adds its further runs of the same searches, which two machines can share.
 """
 
 import sqlite3
