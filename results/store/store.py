@@ -206,11 +206,15 @@ class Store:
         Runs of a study that is no longer one of the experiment's, because a method's card has changed, are left out.
         """
         rows = self.database.rows(_LISTED, experiment)
-        # Two studies can find one setting and share its runs; the record names the first of them.
-        return [
-            record.model_copy(update={"study": row["study"]})
-            for row, record in self.database.readable(RunRecord, rows, "runs")
-        ]
+        return [self._found_by(row["study"], record) for row, record in self.database.readable(RunRecord, rows, "runs")]
+
+    def _found_by(self, study: str | None, record: RunRecord) -> RunRecord:
+        """A run as one of this study: runs of equal settings are one record, which names what found it first."""
+        setting = record.hyperparameters
+        if study not in (None, record.study) and (trials := self.searches.trials(study)):
+            unnamed = [target for target in trials[0].setting if target not in setting]
+            setting = setting | record.specs[0].method.values_of(unnamed)
+        return record.model_copy(update={"study": study, "hyperparameters": setting})
 
     def state_of(self, experiment: str) -> str:
         """Return a hash of everything stored of an experiment. It is the same until something is added or changed."""

@@ -6,6 +6,7 @@ import pytest
 from results.records import records
 from results.records.frame import runs_table
 from results.records.records import EVALUATION_VERSION, ClassScores
+from results.records.trials import Trial
 from results.spec.component import Component
 from results.spec.method import Method
 from results.store.store import Store, StoreError
@@ -152,6 +153,21 @@ def test_runs_of_a_study_that_the_experiment_no_longer_has_are_left_out(store):
         store.searches.enlist("x", {"triplet": [(study, {})]})
         store.enlist("x", "triplet", some_run(), "old")
         assert len(store.experiment_runs("x")) == (study == "old")
+
+
+def test_a_run_of_a_given_setting_that_a_search_found_too_has_the_values_of_the_search(store):
+    given = some_run(hyperparameters={})
+    store.put_run(given)
+    method = given.specs[0].method
+    assert method.loss.arguments["margin"] == 0.1
+    store.searches.put_study("found", {})
+    store.searches.put_trial("found", Trial(number=0, setting={"loss.margin": 0.7}))
+    for experiment, study in (("given", None), ("searched", "found")):
+        store.put_experiment(experiment, experiment, some_plan())
+        store.searches.enlist(experiment, {"triplet": [(study, {})] if study else []})
+        store.enlist(experiment, "triplet", given, study)
+    assert [run.hyperparameters for run in store.experiment_runs("given")] == [{}]
+    assert [run.hyperparameters for run in store.experiment_runs("searched")] == [{"loss.margin": 0.1}]
 
 
 def some_curve(fingerprint, best=0.5, **changes):
