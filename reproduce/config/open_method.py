@@ -135,7 +135,9 @@ def _ranges(experiment: Experiment, card: Card) -> dict[str, Range]:
             searched[NETWORK_LR] = search.rates()
         if search.equal_spaces and card.method.loss is not None:
             searched |= {key: one.on(dataset, search.bounds) for key, one in card.search_of_base.items()}
-            searched[BATCHES] = Range(scale="choice", choices=(1, 2, 4) if trains_proxies(card) else (2, 4))
+            # Margin loss trains a margin and no proxies: its card draws four images, and one would be no pair.
+            alone = trains_proxies(card) and card.method.batch.samples_per_class != 4
+            searched[BATCHES] = Range(scale="choice", choices=(1, 2, 4) if alone else (2, 4))
             searched = {key: one for key, one in searched.items() if key not in fixed}
     changes = search.ranges.get(card.key, {})
     known = dict.fromkeys([*card.search, *searched])

@@ -17,6 +17,7 @@ def opened(name, **search):
 def test_losses_with_proxies_search_one_image_of_a_class_too():
     assert opened("proxy_anchor")[BATCHES].choices == (1, 2, 4)
     assert opened("contrastive")[BATCHES].choices == (2, 4)
+    assert opened("margin")[BATCHES].choices == (2, 4), "it trains a margin, and needs pairs of a class"
     assert BATCHES not in opened("proxy_anchor", equal_spaces=False)
     assert BATCHES not in opened("within_class_whitening"), "nothing is drawn"
 
