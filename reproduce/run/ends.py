@@ -20,6 +20,7 @@ from results.spec.method import HyperparameterError
 from results.spec.plan import PlannedRow
 from results.spec.range import End
 from results.store import StoreError
+from results.store.searches import Searches
 from results.store.store import Store
 from results.wording import counted, listed
 
@@ -33,11 +34,19 @@ or more."""
 _Score = float | None
 
 
+def studies_with_validation(session: Session, log: Searches | None = None) -> dict[str, Study]:
+    """Return the studies whose probes have tested runs to be compared with.
+
+    Under the standard protocol a run of one epoch validates no fold.
+    """
+    return {key: study for key, study in session.studies(log).items() if session.protocol.models(study)[0]}
+
+
 class Probes:
     """The probes of a round: what they train, and what came.
 
     Args:
-        studies: The studies of the experiment's rows, whose searches and reproductions are complete.
+        studies: Studies with validation, whose searches and reproductions are complete.
         store: Has the reproductions.
     """
 
@@ -145,16 +154,14 @@ def in_latest_round(session: Session, store: Store | None) -> tuple[Session, int
     Returns:
         The session, and how many rounds of probes can follow.
     """
-    # Under the standard protocol a run of one epoch validates no fold, so a probe has nothing to be compared with.
-    validated = any(session.protocol.models(study)[0] for study in session.studies().values())
-    rounds = ROUNDS if session.experiment.search.probe_ends and validated else 0
+    rounds = ROUNDS if session.experiment.search.probe_ends and studies_with_validation(session) else 0
     try:
         left = store.experiment(session.fingerprint).probed if store else ()
     except StoreError:
         left = ()
     while left and rounds:
         assert store
-        studies = session.studies(store.searches)
+        studies = studies_with_validation(session, store.searches)
         pressed = {
             (key, target, end, *studies[key].row.ranges[target].ends)
             for key, ends in _pressed_by_method(studies).items()
@@ -167,7 +174,7 @@ def in_latest_round(session: Session, store: Store | None) -> tuple[Session, int
         session, goes_on = next_round(session, probed)
         rounds = rounds - 1 if goes_on else 0
     if rounds and store and session.searched(store.searches):
-        return session, rounds if _pressed_by_method(session.studies(store.searches)) else 0
+        return session, rounds if _pressed_by_method(studies_with_validation(session, store.searches)) else 0
     return session, rounds
 
 

@@ -23,7 +23,7 @@ from reports.tables.table import Table, with_notes
 from reproduce import interrupts
 from reproduce.errors import WorkFailedError
 from reproduce.run.devices import prepare_process
-from reproduce.run.ends import Probes, in_latest_round, next_round, rounds_words
+from reproduce.run.ends import Probes, in_latest_round, next_round, rounds_words, studies_with_validation
 from reproduce.run.expectation import budget_lines, expectation
 from reproduce.run.lab import MethodSearch, SharedLab
 from reproduce.run.progress import RunProgress, Tracking
@@ -205,7 +205,7 @@ def _probe_ends(session: Session, executor: Executor, tracked: Path | None) -> t
         The session with what the probes showed, whether its searches go on, and the number of trainings made.
     """
     store = session.store
-    probes = Probes(session.studies(store.searches), store)
+    probes = Probes(studies_with_validation(session, store.searches), store)
     made, failed = 0, dict[str, RefusedError | WorkFailedError]()
     if words := probes.words():
         say(f"Ends of ranges that most searches press are probed: {words}")

@@ -158,6 +158,17 @@ def test_nothing_is_probed_where_no_fold_of_a_run_is_validated(tmp_path):
     assert finished.answer.measured.plan.probed == ()
 
 
+def test_an_end_of_a_closed_form_without_validated_runs_is_not_probed_and_stays_open(tmp_path):
+    searched = {"searches": 3, "trials": 2, "enqueue": [{"embedder.shrinkage": 0.5}], "probe_ends": True}
+    ranges = {"ranges": {"lda": {"embedder.shrinkage": {"low": 0.1, "high": 0.5}}}}
+    content = surface_file({**searched, **ranges}, other="lda", further="protocol: standard")
+    finished, _ = run_surface(
+        tmp_path, content, lambda method, spec: value_of(spec, "embedder.shrinkage") if method == "lda" else 0.3
+    )
+    assert "lda" not in {one.method for one in finished.answer.measured.plan.probed}
+    assert finished.answer.question.methods["lda"].open_ends
+
+
 def test_a_method_without_results_is_named_where_ends_are_not_probed(tmp_path, capsys):
     def surface(method, spec):
         if method == OTHER:
