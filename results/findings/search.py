@@ -92,11 +92,12 @@ def _range_ends(found: Answer, measured: MeasuredExperiment) -> Iterator[Finding
 def probe_words(one: ProbedEnd, title: str) -> str:
     """Write what a probe showed: `PFML, loss.alpha 1 (low): at 0.5 52.4 % against 56.9 %, so it is no limit`."""
     place = f"{title}, {one.target} {one.low if one.end == 'low' else one.high:g} ({one.end}): at {one.beyond:g}"
-    probes = [probe for probe in one.probes if probe is not None]
-    if one.gain is None:
+    if not one.made:
         return f"{place} the method refuses it"
-    runs = f"{ONE_DIGIT.text(fmean(probes))} % against {ONE_DIGIT.text(fmean(one.runs))} %"
-    return f"{place} {runs}, so {'the range was widened' if one.opens else 'it is no limit'}"
+    probes, runs = (f"{ONE_DIGIT.text(fmean(values))} %" for values in zip(*one.made, strict=True))
+    refused = len(one.probes) - len(one.made)
+    without = f" (refused in {refused} of {counted(len(one.probes), 'search')})" if refused else ""
+    return f"{place} {probes} against {runs}{without}, so {'the range was widened' if one.opens else 'it is no limit'}"
 
 
 def training_findings(measured: MeasuredExperiment) -> Iterator[Finding]:

@@ -43,15 +43,21 @@ class ProbedEnd(Record):
     runs: tuple[float, ...]
 
     @property
+    def made(self) -> list[tuple[float, float]]:
+        """Each probe beside the tested runs of its search, without probes that the method refused.
+
+        Another setting may have been possible there: a limit can depend on other hyperparameters.
+        """
+        pairs = zip(self.probes, self.runs, strict=True)
+        return [(probe, run) for probe, run in pairs if probe is not None]
+
+    @property
     def gain(self) -> float | None:
-        """How much better the probes are than the tested runs, on the mean; None if the method refused one of them.
+        """How much better the probes are than the tested runs, on the mean; None if the method refused all of them.
 
         Tested runs and not the trials that won: a winner is the best of many, and its score too high.
         """
-        probes = [probe for probe in self.probes if probe is not None]
-        if len(probes) < len(self.probes):
-            return None
-        return fmean(probe - run for probe, run in zip(probes, self.runs, strict=True))
+        return fmean(probe - run for probe, run in self.made) if self.made else None
 
     @property
     def opens(self) -> bool:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from results.findings.search import probe_words
 from results.spec.ends import ProbedEnd, open_ends, pressed_ends
 from results.spec.range import BATCH_SIZE, Range
 
@@ -92,8 +93,11 @@ def test_an_end_opens_where_the_probes_are_better_than_the_tested_runs():
     assert not probe(-0.01).opens
     uneven = probe(0.0).model_copy(update={"probes": (0.3, 0.3, 0.2), "runs": (0.25, 0.25, 0.24)})
     assert uneven.opens, "the mean over the searches"
-    refused = probe(0.0).model_copy(update={"probes": (0.5, None, 0.5)})
+    refused = probe(0.0).model_copy(update={"probes": (None, None, None)})
     assert not refused.opens, "the method refuses what lies beyond"
+    once = probe(0.0).model_copy(update={"probes": (0.5, None, 0.5), "runs": (0.4, 0.9, 0.4)})
+    assert once.opens, "what one search cannot have is better for the others"
+    assert "50.0 % against 40.0 % (refused in 1 of 3 searches), so the range was widened" in probe_words(once, "M")
 
 
 def test_a_pressed_end_is_open_until_a_probe_of_this_range_shuts_it():
