@@ -14,9 +14,15 @@ CUT_OFF_SHARE = 1 / 5
 """A method is compared at the steps that it had if more than this part of its tested trainings was cut off."""
 
 
-def cut_off_words(measured: MeasuredExperiment, method: str) -> str:
-    """Say after how long a method's trainings were cut off, as `after 400 steps`; nothing if most ended themselves."""
-    cut, trained = measured.cut_offs.get(method, (0, 0))
+def cut_off_words(measured: MeasuredExperiment, method: str) -> str | None:
+    """Say after how long a method's trainings were cut off, as `after 400 steps`.
+
+    Returns:
+        Nothing if most ended themselves, and None if that is not known: nothing was validated, or it was not recorded.
+    """
+    if method not in measured.cut_offs:
+        return None
+    cut, trained = measured.cut_offs[method]
     if cut <= CUT_OFF_SHARE * trained:
         return ""
     return f"after {length_in_words(measured.runs[method][0].specs[0].conditions.training)}"

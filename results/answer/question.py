@@ -34,7 +34,8 @@ class AskedMethod:
         trained: Whether anything is trained by gradients; what is computed varies far less from search to search.
         constant: Whether one run stands for all, because every other would be equal.
         left_out: Why it is not tested against the others.
-        cut_off: After how long its trainings were cut off, such as `after 400 steps`; empty if they were not.
+        cut_off: After how long its trainings were cut off, such as `after 400 steps`; empty if they were not, None if
+            that is not known.
         pressed: The ends of ranges that its searches press, such as `loss.alpha 1 (low)`.
         open_ends: Whether better settings can lie beyond them.
         older: Whether it has runs that an older version of the evaluation tested than other methods' runs.
@@ -47,7 +48,7 @@ class AskedMethod:
     trained: bool = True
     constant: bool = False
     left_out: LeftOut | None = None
-    cut_off: str = ""
+    cut_off: str | None = ""
     pressed: str = ""
     open_ends: bool = False
     older: bool = False

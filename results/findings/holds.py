@@ -113,6 +113,8 @@ class OtherConditions:
             epochs = experiment.reproduction_epochs or experiment.conditions.training.max_epochs
             longer = f"--set reproduction_epochs={4 * epochs}" if experiment.protocol == "mlrc" else ""
             yield Check(condition, self.found, None, None, f"cut off: {', '.join(cut)}", longer)
+        elif unknown := [planned.title for planned in behind if planned.cut_off is None]:
+            yield Check(condition, self.found, None, None, f"not recorded of {', '.join(unknown)}")
         else:
             yield Check(condition, self.found, None, holds=True, note="no more than a fifth was cut off")
 

@@ -136,11 +136,11 @@ class FoldResult(Record):
         """Whether it ended at the largest number of epochs while its validation score still rose.
 
         Its last checkpoint is its model then, and scored above the validation before it, which can be that of the
-        untrained network.
+        untrained network. A training without validation has the epoch that was best in others.
         """
         scores = [point.map_at_r or 0.0 for point in self.curve]
         at_the_end = self.stopped_by == "max_epochs" and self.best_iteration == self.iterations > 0
-        return at_the_end and len(scores) > 1 and scores[-1] > scores[-2]
+        return at_the_end and (not self._validates or (len(scores) > 1 and scores[-1] > scores[-2]))
 
     @property
     def events(self) -> tuple[Event, ...]:

@@ -36,4 +36,4 @@ def searched(
         for search, of_runs in enumerate(of_searches)
         for run, value in enumerate(of_runs)
     ]
-    return MeasuredExperiment(plan, tuple(records))
+    return MeasuredExperiment(plan, tuple(records), cut_off={run.fingerprint: 0 for run in records})

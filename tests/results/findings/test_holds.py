@@ -54,7 +54,7 @@ def with_models(world, separated=None, folds=4):
     for run in world.measured.records:
         value = run.separated if separated is None else scores(0.04 * separated[run.method][run.search])
         runs.append(changed_run(run, fold_scores=(value,) * folds))
-    return answer_of(MeasuredExperiment(world.measured.plan, tuple(runs)))
+    return answer_of(unlimited(replace(world.measured, records=tuple(runs))))
 
 
 def test_single_models_are_asked_at_the_level_of_the_first_question():
@@ -85,6 +85,12 @@ def test_the_line_says_what_holds_what_does_not_and_what_was_not_measured():
     held_up = answer_frame(found.frame, replace(found.question, methods=cut))
     assert what_stands(held_up).endswith("not measured: trained to the end.")
     assert any(one.endswith(what_stands(held_up)) for one in sentences(held_up))
+
+
+def test_trainings_of_which_nothing_is_recorded_are_not_said_to_have_ended():
+    world = in_points(**CLEAR)
+    check = checks(answer_of(replace(world.measured, cut_off={})), "a", "c")["trained to the end"]
+    assert (check.holds, check.note) == (None, "not recorded of C")
 
 
 def test_nothing_is_said_of_open_pairs_and_before_all_searches_are_there():
