@@ -120,9 +120,11 @@ class Answer:
 
     @property
     def reference(self) -> str | None:
-        """The method that each other one is compared with; None if all pairs are compared."""
+        """The method that each other one is compared with, shown or not; None if all pairs are compared."""
         compare = self.question.compare
-        return None if compare == "all" else self.best if compare == "best" else compare
+        if compare == "best":
+            return self.pairs[0].a if self.pairs else self.best
+        return None if compare == "all" else compare
 
     @cached_property
     def interim(self) -> bool:
