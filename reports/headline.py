@@ -37,6 +37,8 @@ def headline(found: Answer) -> str:
         return f"{_means(found)}: there is no other method to compare it with."
     if found.interim:
         return f"Interim: {_means(found)}. Nothing is claimed before all searches and runs are there."
+    if found.only and not found.shown_pairs:
+        return f"{_means(found)}: no pair of these was asked for."
     if not found.sample.counted:
         return f"Nothing says how many {found.sample.words} are behind each mean. {' '.join(_if_counted(found))}"
     turned = "".join(f" Cannot tell: {words}." for words in _without_agreement(found))
@@ -105,7 +107,7 @@ def _claims(found: Answer) -> Iterator[str]:
         lead = f" by {largest}" if len(lost) == 1 else f", by up to {largest}"
         yield f"{few([titles[pair.b] for pair in lost])} {verb(len(lost), 'beat')} {title}{lead}{given}."
     if won:
-        every = len(won) == len(found.compared) - 1 > 1
+        every = not found.only and len(won) == len(found.compared) - 1 > 1
         beaten = "every other method" if every else few([titles[pair.b] for pair in won])
         next_one = f", the next, {titles[won[0].b]}," if every else ""
         lead = f" by {_points(won[0], found, score=not lost)}" if every or len(won) == 1 else ""

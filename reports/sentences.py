@@ -28,7 +28,7 @@ def sentences(found: Answer, *, latex: bool = False) -> list[str]:
     several = len(found.shown_pairs) > 1
     pairs = [pair for pair in found.shown_pairs if pair.verdict or pair.fewest or found.only or not several]
     conditions, asked_again = OtherConditions(found), counted_pairs(found)
-    texts = [summary(found)] if several else []
+    texts = [summary(found)] if several or (found.only and not pairs) else []
     for pair in pairs:
         stands = stands_words(conditions, [pair]) if pair in asked_again else ""
         texts.append(f"{sentence(found, pair)} {stands}".rstrip())

@@ -3,9 +3,8 @@
 Experiments under unlike conditions stand on separate boards.
 """
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -23,7 +22,6 @@ from results.answer.answer_question import answer_frame
 from results.answer.answers import Answer
 from results.findings.experiment import ExperimentAnswer, answer_of
 from results.spec.data_choice import OWN_DATA
-from results.spec.plan import PlannedRow
 from results.store.experiment_results import MeasuredExperiment
 from results.values import flat
 from results.wording import counted, distinct, listed
@@ -94,24 +92,6 @@ class Source:
         searches = plan.experiment.search.searches
         of_search = f"{searches} x {counted(plan.most_trials, 'trial')}, " if plan.trials else "given settings, "
         return f"{of_search}{counted(plan.reproductions, 'run')}" + (" each" if searches > 1 else "")
-
-
-def with_all_methods(measured: MeasuredExperiment, titles: Mapping[str, str]) -> MeasuredExperiment:
-    """Add the complete methods of earlier starts to an experiment's plan.
-
-    Args:
-        measured: An experiment with the runs of all methods of all its starts.
-        titles: Titles of methods.
-    """
-    plan = measured.plan
-    planned = plan.reproductions * (plan.experiment.search.searches if plan.trials else 1)
-    counts = Counter(record.method for record in measured.records)
-    others = sorted(key for key, runs in counts.items() if key not in plan.rows and runs >= planned)
-    experiment = plan.experiment.model_copy(update={"methods": (*plan.experiment.methods, *others)})
-    rows = plan.rows | {key: PlannedRow(key=key, title=titles.get(key, key), runs=planned) for key in others}
-    records = tuple(record for record in measured.records if record.method in rows)
-    added = {"experiment": experiment, "rows": rows}
-    return replace(measured, plan=plan.model_copy(update=added), records=records)
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,12 @@ def compared_words(found: Answer) -> str:
 
 
 def settings_words(pair: Pair, titles: Mapping[str, str]) -> str:
-    """Write which of two settings is better: `A's setting better`, `cannot tell`, or why it was not tested."""
+    """Write which of two settings is better: `A's setting better`, `cannot tell`, or why it was not tested.
+
+    If the worse one's trainings were cut off: `A's setting ahead after 400 steps`.
+    """
+    if pair.ahead:
+        return f"{titles[pair.ahead]}'s setting ahead {pair.extent}"
     return f"{titles[pair.better]}'s setting better" if pair.better else pair.untested or pair.direction
 
 

@@ -102,8 +102,8 @@ def _say_end(session: Session, finished: Finished, done: str) -> None:
 
     show_answer(finished.answer)
     if session.experiment.search.until_decided:
-        outcome = "decided" if finished.answer.decided else "not decided"
-        say(f"{outcome} after {counted(session.experiment.search.searches, 'search')} of each method")
+        searches = counted(session.experiment.search.searches, "search")
+        say(f"{finished.answer.decided_words} after {searches} of each method")
     say(done)
     files = [*table_files(session).values()]
     say(f"tables ({', '.join(file.suffix for file in files)}): {files[0].with_suffix('')}")

@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import JsonValue, ValidationError
 
 from reports.board.board_table import board_page, pairs_table, ranking_table, ranks_figure
-from reports.board.boards import Board, Source, with_all_methods
+from reports.board.boards import Board, Source
 from reports.published.eligibility import StoredExperiment, concerns
 from reports.tables.differences import differences
 from reports.tables.formats import WRITERS
@@ -136,10 +136,9 @@ def latest_sources(store: Store | None) -> list[Source]:
 
 def _with_runs(store: Store, start: Start) -> Iterator[Source]:
     """Yield an experiment with the methods of all its starts, if it has runs."""
-    measured = MeasuredExperiment.of_all_starts(store, start.fingerprint)
-    titles = {key: card.title for key, card in suite_cards(record.method for record in measured.records).items()}
+    measured = MeasuredExperiment.of_all_starts(store, start.fingerprint, with_rows=True)
     if measured.records:
-        yield Source(start.name, store.url, with_all_methods(measured, titles))
+        yield Source(start.name, store.url, measured)
 
 
 def write_board(board: Board, compare: str, folder: Path, made: str) -> list[Path]:

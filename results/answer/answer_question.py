@@ -114,7 +114,8 @@ def answer_frame(frame: pd.DataFrame, question: Question) -> ScoresAnswer:
         values=values,
         intervals=intervals_of(question, runs, values),
         pairs=tuple(pair.limited() for pair in pairs),
-        settings=compare(settings, values) if settings else (),
+        # Of one search no end is called open, so only cut-offs limit these.
+        settings=tuple(pair.limited() for pair in compare(settings, values)) if settings else (),
         gains=tuple(pair.limited() for pair in gains),
         look_level=level,
     )

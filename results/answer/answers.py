@@ -120,9 +120,11 @@ class Answer:
 
     @property
     def reference(self) -> str | None:
-        """The method that each other one is compared with; None if all pairs are compared."""
+        """The method that each other one is compared with, shown or not; None if all pairs are compared."""
         compare = self.question.compare
-        return None if compare == "all" else self.best if compare == "best" else compare
+        if compare == "best":
+            return self.pairs[0].a if self.pairs else self.best
+        return None if compare == "all" else compare
 
     @cached_property
     def interim(self) -> bool:
@@ -132,7 +134,14 @@ class Answer:
     @property
     def decided(self) -> bool:
         """Whether every comparison that was asked for has an answer, as far as more searches can give one."""
-        return not self.interim and all(pair.verdict for pair in self.pairs)
+        return not self.interim and all(pair.decided for pair in self.pairs)
+
+    @property
+    def decided_words(self) -> str:
+        """The same in words: where trainings that were cut off are in the way, nothing more can be decided."""
+        if not self.decided:
+            return "not decided"
+        return "nothing more can be decided" if any(pair.ahead for pair in self.pairs) else "decided"
 
     @cached_property
     def claims(self) -> set[tuple[str, str]]:

@@ -243,7 +243,6 @@ def of_looks(found: Answer) -> Iterator[Finding]:
         return
     planned = f"looks were planned after {listed([str(look) for look in question.looks])}"
     searches = counted(question.units, "search")
-    outcome = "Decided" if found.decided else "Not decided"
     detail = (
         f"A verdict of this look has a level of {100 * level:.1f} %. Over all looks the level is "
         f"{100 * question.alpha:g} %, whatever ends the run."
@@ -260,7 +259,8 @@ def of_looks(found: Answer) -> Iterator[Finding]:
             f" A fixed plan that shows the smallest of these differences, {smallest}, with a probability of "
             f"{power_words(question.compare)} takes {needed}."
         )
-    yield Finding("note", f"{outcome} after {searches} of each method; {planned}.", "search", detail)
+    text = f"{capitalized(found.decided_words)} after {searches} of each method; {planned}."
+    yield Finding("note", text, "search", detail)
 
 
 def unit_sentence(found: Answer) -> str:

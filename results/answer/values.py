@@ -149,9 +149,14 @@ class Pair:
         return replace(self, direction="cannot tell", size="cannot tell", break_even=break_even, **none)
 
     @property
+    def behind(self) -> AskedMethod:
+        """The method with the worse mean."""
+        return (self.of_b if self.sign * self.difference > 0 else self.of_a).planned
+
+    @property
     def extents(self) -> list[str]:
         """What held up the method that is behind, such as `after 400 steps`."""
-        return (self.of_b if self.sign * self.difference > 0 else self.of_a).planned.extents
+        return self.behind.extents
 
     @property
     def extent(self) -> str:
@@ -190,6 +195,11 @@ class Pair:
         if ahead := self.better or self.ahead:
             return "better", ahead
         return ("equal", "") if self.size == "within" else None
+
+    @property
+    def decided(self) -> bool:
+        """Whether more searches can tell no more: they can find that an end is no limit, but mend no cut-off."""
+        return bool(self.better or self.size == "within" or (self.ahead and self.behind.cut_off))
 
     @property
     def interval(self) -> tuple[float, float] | None:

@@ -275,13 +275,21 @@ def reading_findings(found: ExperimentAnswer) -> Iterator[Finding]:
 def _verdicts(rows: Mapping[str, float], found: Answer) -> Iterator[str]:
     within = [pair for pair in found.shown_pairs if pair.a in rows and pair.b in rows]
     if within:
-        yield f"Of {counted(len(within), 'pair')} of readings {sum(pair.better is not None for pair in within)} differ."
+        ahead = [pair for pair in within if pair.ahead]
+        differ = len(ahead) + sum(pair.better is not None for pair in within)
+        words = f"Of {counted(len(within), 'pair')} of readings {differ} differ"
+        if ahead:
+            limits = listed(list(dict.fromkeys(extent for pair in ahead for extent in pair.extents)))
+            words += f", {'all' if len(ahead) == differ else len(ahead)} only {limits}"
+        yield f"{words}."
     verdicts: dict[str, set[str]] = {}
     for pair in found.shown_pairs:
         if (pair.a in rows) != (pair.b in rows):
-            of_reading = pair if pair.a in rows else pair.turned()
-            verdicts.setdefault(of_reading.b, set()).add(of_reading.direction)
-    if depending := [found.titles[other] for other, directions in verdicts.items() if len(directions) > 1]:
+            reading, other = (pair.a, pair.b) if pair.a in rows else (pair.b, pair.a)
+            # Better or only ahead is a matter of cut-offs, not of how a recipe is read.
+            better = pair.better or pair.ahead or pair.direction
+            verdicts.setdefault(other, set()).add("reading" if better == reading else better)
+    if depending := [found.titles[other] for other, better in verdicts.items() if len(better) > 1]:
         yield f"The verdict against {listed(depending)} depends on the reading."
     elif verdicts:
         yield "No verdict against another row depends on the reading."

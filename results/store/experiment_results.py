@@ -1,6 +1,7 @@
 """An experiment with its measured runs, read from a store or from one JSON file (as in `results/measured/`)."""
 
 import lzma
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -158,23 +159,41 @@ class MeasuredExperiment:
         return cls(plan, records, folds_of, curves_of, searches, repeated=repeated)
 
     @classmethod
-    def of_all_starts(cls, store: Store, experiment: str) -> "MeasuredExperiment":
+    def of_all_starts(cls, store: Store, experiment: str, *, with_rows: bool = False) -> "MeasuredExperiment":
         """Read an experiment's runs, and those of other methods from starts that differ in their methods alone.
 
         Searches that were made another number of times, or got another number of trials since their ranges were
         widened, are left out. What is not searched has no trials that could differ.
+
+        Args:
+            store: The store.
+            experiment: The experiment's fingerprint.
+            with_rows: Whether complete methods of other starts get their rows in the plan too, so that they are
+                compared, unless their own start compares them with none. Runs without a row are left out then.
+
+        Raises:
+            StoreError: The experiment is not in the store.
         """
         plan, runs = store.experiment(experiment), store.experiment_runs(experiment)
         starts = sorted(store.starts(), key=lambda start: not start.finished)  # Else in order, the latest first.
         own = next(start for start in starts if start.fingerprint == experiment)
-        known = set(plan.rows)
+        known, rows, probed = set(plan.rows), plan.rows, plan.probed
         for start in starts:
             if start is own or start.without_methods != own.without_methods or _searches(start) != _searches(own):
                 continue
             as_long = start.plan.most_trials == plan.most_trials
-            further = [run for run in store.experiment_runs(start.fingerprint) if as_long or run.study is None]
-            runs += [run for run in further if run.method not in known]
-            known |= {run.method for run in further}
+            listed = [run for run in store.experiment_runs(start.fingerprint) if as_long or run.study is None]
+            further = [run for run in listed if run.method not in known]
+            counts = Counter(run.method for run in further)
+            # What held up a method stands in the plan of its own start.
+            whole = {key for key in start.plan.compared if counts[key] >= start.plan.rows[key].runs > 0}
+            rows = rows | {key: row for key, row in start.plan.rows.items() if key in whole}
+            probed += tuple(one for one in start.plan.probed if one.method in whole)
+            runs += further
+            known |= counts.keys()
+        if with_rows:
+            plan = plan.model_copy(update={"rows": rows, "probed": probed})
+            runs = [run for run in runs if run.method in rows]
         return cls(plan, tuple(runs), cut_off=_cut_off_counts(store, runs))
 
     @classmethod

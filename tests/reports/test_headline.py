@@ -9,6 +9,7 @@ import pytest
 from reports import headline as headlines
 from reports.headline import comparison_lines, headline, short_table
 from reports.page import page
+from reports.sentences import sentences
 from reports.tables.result_table import table_of
 from reports.tables.table import Cell, Column, chosen
 from results.findings.experiment import answer_of
@@ -42,6 +43,17 @@ def test_the_winner_comes_first_with_its_lead():
     assert of_searches(**CLEAR) == "A beats every other method, the next, B, by 1.1 ± 0.7 points of MAP@R."
     assert of_searches("best", **CLEAR) == "A beats every other method, the next, B, by 1.1 ± 0.7 points of MAP@R."
     assert of_runs(a=A, b=B) == "A beats B by 2.5 ± 0.2 points of MAP@R at the given settings."
+
+
+def test_some_methods_alone_are_not_called_every_other_one():
+    means = {"a": (60, 60.5, 60.3), "b": (50, 50.5, 50.3), "c": (40, 40.5, 40.3), "d": (30, 30.5, 30.3)}
+    found, to_best = (few_trials(settings=comparing(compare), **means).answer for compare in ("all", "best"))
+    assert headline(found.about({"b", "c", "d"})) == "B beats C and D."
+    assert headline(to_best.about({"a", "c", "d"})) == "A beats C and D."
+    without = to_best.about({"b", "c"})
+    assert without.reference == "a"
+    assert headline(without) == "B 50.3, C 40.3: no pair of these was asked for."
+    assert sentences(without)[0] == f"Compared in concatenated MAP@R: {headline(without)}"
 
 
 def test_what_cannot_be_told_follows():

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from reports.board.board_table import headline, ranking_table
-from reports.board.boards import boards_of, with_all_methods
+from reports.board.boards import boards_of
 from tests.support.sample_records import changed_plan, with_own_loss
-from tests.support.several_datasets import LEVELS, experiment, source
+from tests.support.several_datasets import LEVELS, source
 
 FROZEN = {"trunk": {"name": "efficientnet_lite0", "weights": "imagenet", "frozen": True}}
 
@@ -145,16 +145,6 @@ def test_the_best_is_best_by_mean_rank():
     assert [(pair.a, pair.b) for pair in board.pairs("best")] == [("cosface", "triplet"), ("cosface", "margin")]
     assert board.pairs("best")[0].verdict == "depends on the dataset"
     assert [pair.a for pair in board.pairs("margin")] == ["margin", "margin"]
-
-
-def test_methods_of_earlier_starts_are_added_if_they_are_complete():
-    whole = experiment("cub200")
-    only = changed_plan(whole.plan, methods={"cosface": "CosFace"}, runs={"cosface": 3})
-    records = tuple(one for one in whole.records if (one.method, one.search) != ("margin", 2))
-    found = with_all_methods(replace(whole, plan=only, records=records), {"triplet": "Triplet"})
-    assert found.plan.titles == {"cosface": "CosFace", "triplet": "Triplet"}
-    assert {one.method for one in found.records} == {"cosface", "triplet"}
-    assert found.plan.rows["triplet"].runs == 3
 
 
 def test_missing_searches_are_no_finished_experiment():

@@ -119,6 +119,15 @@ def test_one_search_without_a_record_has_verdicts_about_settings_only():
     assert list(read(table)["settings_direction"]) == ["a better", "a better", "cannot tell"]
 
 
+def test_a_setting_whose_trainings_were_cut_off_is_not_called_worse():
+    measured = world(SEARCHES, trials=5)
+    cut = {run.fingerprint: len(run.specs) for run in measured.records if run.method == "c"}
+    table = differences(answer_of(replace(measured, cut_off=cut)))
+    words = [cells[-1] for cells in rows(table).values()]
+    assert words[:2] == ["Anna's setting better", "Anna's setting ahead after 100,000 steps"]
+    assert list(read(table)["settings_direction"]) == ["a better", "cannot tell", "cannot tell"]
+
+
 def test_one_search_with_a_record_names_it_and_tells_nothing_apart_on_frozen_features():
     table = differences(answer_of(FROZEN))
     frame = read(table)

@@ -254,6 +254,21 @@ def test_a_claim_of_an_early_look_stays_when_later_searches_disagree():
     assert (started.tested, started.decided) == (0, False)
 
 
+@pytest.mark.parametrize(
+    ("held_up", "words"),
+    [
+        ({}, "decided"),
+        ({"open_ends": True}, "not decided"),
+        ({"cut_off": "after 400 steps"}, "nothing more can be decided"),
+    ],
+)
+def test_more_searches_can_shut_an_end_and_mend_no_cut_off(held_up, words):
+    values = {"a": (0.5, 0.502, 0.498), "b": (0.1, 0.102, 0.098)}
+    found = asked({key: (AskedMethod(key, 3, 1, **held_up), own) for key, own in values.items()}, looks=LOOKS)
+    assert found.decided == (words != "not decided")
+    assert found.decided_words == words
+
+
 def test_ranks_follow_from_the_claims():
     values = table(3, D=(30, 0.03), A=(40, 0.03), B=(39.6, 0.03), C=(39.2, 0.03))
     ranks = asked(values, margin=0.5).rank_intervals

@@ -1,5 +1,7 @@
 """Methods that their cards leave at a disadvantage, and readings of an open recipe, with what depends on them."""
 
+from dataclasses import replace
+
 import pytest
 
 from reports.tables.result_table import table_of
@@ -123,6 +125,16 @@ def test_readings_that_agree_and_readings_alone():
     assert sentences(world(by_sum=(30, 31, 32), a=(10, 11, 12))) == [], "one reading is no family"
     (alone,) = sentences(world(by_sum=(30, 31, 32), by_mean=(10, 11, 12)))
     assert alone.endswith("its 2 readings have 11.0 to 31.0 %. Of 1 pair of readings 1 differ.")
+
+
+def test_readings_that_were_cut_off_differ_all_the_same():
+    measured = world(by_sum=(30, 31, 32), by_mean=(10, 11, 12), a=(5, 6, 7), b=(40, 41, 42))
+    cut = {run.fingerprint: len(run.specs) for run in measured.records if run.method == "by_mean"}
+    (said,) = sentences(replace(measured, cut_off=cut))
+    assert said.endswith(
+        " Of 1 pair of readings 1 differ, all only after 100,000 steps. "
+        "No verdict against another row depends on the reading."
+    )
 
 
 def test_contrasts_of_the_experiments_file_are_answered_in_its_table():

@@ -8,10 +8,12 @@ from dataclasses import replace
 import pytest
 
 from reports.tables.result_table import count_title, table_of
-from reproduce.outputs.tables import stored_experiments
+from reproduce.outputs.tables import latest_sources, stored_experiments
+from results.answer.limits import open_ends_of
 from results.findings.experiment import answer_of
 from results.records import records
 from results.records.trials import Trial
+from results.spec.ends import ProbedEnd
 from results.spec.plan import ExperimentData
 from results.store.experiment_results import FOLDER, MeasuredExperiment, latest_starts
 from results.store.store import Store
@@ -183,6 +185,42 @@ def test_methods_that_were_searched_more_often_are_not_joined(tmp_path):
         begun(store, start, methods, settings={"search": {**until_decided, "searches": searches}})
     assert methods_of(store, "3") == ["a", "d", "b"]
     assert latest_of(store) == ["3", "2"]
+
+
+def test_boards_know_what_held_up_methods_of_other_starts(tmp_path):
+    store, rows = (
+        Store(tmp_path / "store.sqlite", tmp_path),
+        {"1": ("press", "shut", "fewer", "press_default"), "2": ("a",)},
+    )
+    shut = ProbedEnd(
+        method="shut", target="loss.margin", end="low", low=0, high=1, beyond=-0.25, probes=(0.4,), runs=(0.5,)
+    )
+    for start, methods in rows.items():
+        plan = some_plan(
+            {"search": {"trials": 2, "searches": 3}},
+            methods={key: key.capitalize() for key in methods},
+            reproductions=1,
+            ranges=dict.fromkeys(methods, SEARCHED),
+            defaults={key: "press" for key in methods if key == "press_default"},
+            probed=[shut.model_dump(mode="json")] if "shut" in methods else [],
+            data={"fingerprint": "d" * 32, "samples": 10, "classes": 8},
+        )
+        at = {"loss.margin": 0.5 if start == "2" else 0.0}
+        runs = [
+            some_run(key, search=search, fingerprint=f"{key}{search}", hyperparameters=at)
+            for key in methods
+            for search in range(2 if key == "fewer" else 3)
+        ]
+        put_experiment(store, start, "some", plan, runs)
+    (source,) = latest_sources(store)
+    measured = source.measured
+    assert measured.plan.titles == {"a": "A", "press": "Press", "shut": "Shut"}, "only complete methods are compared"
+    assert {run.method for run in measured.records} == {"a", "press", "shut"}
+    assert {key: open_ends_of(measured, key) for key in measured.plan.rows} == {
+        "a": [],
+        "press": [("loss.margin", "low")],
+        "shut": [],
+    }
 
 
 def test_an_interrupted_start_with_another_method_does_not_hide_the_finished_one(tmp_path):
