@@ -23,8 +23,10 @@ from results.wording import capitalized, counted, verb
 def sentences(found: Answer, *, latex: bool = False) -> list[str]:
     """Write a sentence on all pairs, one on each with a verdict, or on each of some methods, and how they were tested.
 
-    The first stands for a paper that has no room for more.
+    The first stands for a paper that has no room for more. While searches or runs are missing it is the only one.
     """
+    if found.interim:
+        return [_in_latex(summary(found)) if latex else summary(found)]
     several = len(found.shown_pairs) > 1
     pairs = [pair for pair in found.shown_pairs if pair.verdict or pair.fewest or found.only or not several]
     conditions, asked_again = OtherConditions(found), counted_pairs(found)
@@ -41,7 +43,7 @@ def summary(found: Answer) -> str:
     tested = [pair for pair in found.shown_pairs if not pair.untested]
     open_pairs = [pair for pair in tested if not pair.verdict]
     name, words = found.question.score_name, headline(found)
-    if open_pairs and len(open_pairs) < len(tested):
+    if open_pairs and len(open_pairs) < len(tested) and not found.interim:
         seen = seen_words(found, open_pairs)
         words += f" {len(open_pairs)} of {counted(len(tested), 'pair')} {verb(len(open_pairs), 'are')} open"
         words += f"; {seen}." if seen else "."

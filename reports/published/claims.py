@@ -156,7 +156,9 @@ def _runs_answer(claim: Claim, stored: StoredExperiment, on: Callable[[str, str]
     if pair is None:
         return None
     differences = _differences(claim, stored)
-    verdict = _verdict(claim, pair, found.question.bound or 0.0, its_conditions=differences == ())
+    verdict: ClaimVerdict = "cannot tell"
+    if not found.interim:
+        verdict = _verdict(claim, pair, found.question.bound or 0.0, its_conditions=differences == ())
     return RunsAnswer(stored, found, pair, verdict, differences)
 
 
@@ -196,8 +198,9 @@ _CAPTION = (
 _CAPTION_OF_RUNS = (
     "The verdict is that of the experiment's one comparison on this score, corrected for all pairs that it compares; "
     "on another score than its primary one at a fifth of the level. Size: the difference against the experiment's "
-    "margin. Ours: the difference with its own 95 % interval, which is not corrected. Claimed size: excluded if this "
-    "interval does not hold it. Holds, contradicted: the conditions are the claim's. Seen here too, the other way "
+    "margin; interim while searches or runs of the experiment are missing. Ours: the difference with its own 95 % "
+    "interval, which is not corrected. Claimed size: excluded if this interval does not hold it, and nothing held a "
+    "method up. Holds, contradicted: the conditions are the claim's. Seen here too, the other way "
     "here, not seen here: they are other ones, and say nothing about those of the claim. Not seen here: the two are "
     "within the margin, of which more was claimed. Would have shown: the smallest true difference that would be called "
     "better with a probability of 80 %."
@@ -244,18 +247,19 @@ def _row(one: AnsweredClaim) -> Row:
 
 
 def _answer_cells(claim: Claim, answer: RunsAnswer | None) -> list[Cell]:
-    """The cells about runs; nothing is said about the claimed size under other conditions."""
+    """The cells about runs; nothing is said about the claimed size under other conditions, or of an interim answer."""
     if answer is None:
         return [Cell()] * len(_OF_RUNS)
-    pair = answer.pair
+    pair, found = answer.pair, answer.answer
+    size = "interim" if found.interim else found.ahead_words(pair) or size_words(pair, found.question)
     counts = [len(side.units) for side in (pair.of_a, pair.of_b)]
     return [
-        Cell(pair.untested or answer.answer.ahead_words(pair) or size_words(pair, answer.answer.question)),
+        Cell(pair.untested or size),
         Cell(pair.difference, pair.half_width, form=POINTS, kind="measured"),
-        Cell(pair.claimed_size(claim.points / 100) if answer.differences == () else None),
+        Cell(pair.claimed_size(claim.points / 100) if answer.differences == () and not found.interim else None),
         Cell(pair.p_better, form=P_VALUE),
-        shown_cell(pair.smallest, answer.answer.question),
-        Cell(counts[0], written=f"{', '.join(map(str, dict.fromkeys(counts)))} {answer.answer.sample.values}"),
+        shown_cell(pair.smallest, found.question),
+        Cell(counts[0], written=f"{', '.join(map(str, dict.fromkeys(counts)))} {found.sample.values}"),
         Cell(answer.stored.name),
     ]
 

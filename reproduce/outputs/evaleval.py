@@ -19,7 +19,7 @@ from results.answer.answers import Answer
 from results.answer.intervals import t_quantile
 from results.answer.question import Question
 from results.findings.experiment import ExperimentAnswer
-from results.reading.columns import LOWER, SCALE
+from results.reading.columns import HELD_UP, LOWER, SCALE
 
 SCHEMA = "0.2.1"
 
@@ -50,7 +50,7 @@ def evaleval_records(found: Answer, dataset: str, source: str, written: float | 
 
 
 def _details(found: Answer, key: str) -> dict[str, Any]:
-    """The score of a method with its uncertainty."""
+    """The score of a method with its uncertainty, and what held the method up."""
     own, interval = found.values[key], found.intervals[key]
     scaling = found.scaling
     details: dict[str, Any] = {"score": short(scaling.in_file(interval.mean))}
@@ -67,7 +67,8 @@ def _details(found: Answer, key: str) -> dict[str, Any]:
     values = ", ".join(str(short(scaling.in_file(value))) for value in own.failed)
     failed = {f"failed_{found.sample.word}_values": values} if own.failed else {}
     runs = {"runs": str(own.runs)} if found.sample.counted else {}
-    details["details"] = {"unit": found.sample.word, **runs, **failed}
+    held_up = {"held_up": ", ".join(own.planned.extents)} if own.planned.extents else {}
+    details["details"] = {"unit": found.sample.word, **runs, **failed, **held_up}
     return details
 
 
@@ -138,12 +139,14 @@ def _rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         source = source if isinstance(source, dict) else {}  # Before version 0.2 it was a list for the whole record.
         bounds = config.get("min_score"), config.get("max_score")
         deviation, number = _deviation(details.get("uncertainty") or {})
+        held_up = (details.get("details") or {}).get("held_up")
         yield {
             "method": record["model_info"]["id"],
             "dataset": source.get("dataset_name", ""),
             "metric": result["evaluation_name"],
             "value": details["score"],
             **({"value_std": deviation, "n_runs": number} if number else {}),
+            **({HELD_UP: held_up} if held_up else {}),
             LOWER: config["lower_is_better"],
             SCALE: {(0, 1): "fractions", (0, 100): "percent"}.get(bounds, "points"),
         }

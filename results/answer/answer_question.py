@@ -209,11 +209,14 @@ def _summaries(frame: pd.DataFrame, question: Question) -> dict[str, tuple[float
 def _of_found(question: Question, runs: Runs, of_score: pd.DataFrame) -> Question:
     """A question about the methods that are there, with all that they have."""
     unit, scaling = _unit_of(question, runs), question.scaling
-    sample = sample_of(unit)
+    sample, held_up = sample_of(unit), _held_up(of_score)
     methods = {
-        key: AskedMethod(key, len(own), min(map(len, own.values())))
-        if sample.of_searches
-        else AskedMethod(key, 0, sum(map(len, own.values())), searched=sample.about == "methods")
+        key: AskedMethod(
+            key,
+            *((len(own), min(map(len, own.values()))) if sample.of_searches else (0, sum(map(len, own.values())))),
+            searched=sample.about == "methods",
+            held_up=held_up.get(key, ()),
+        )
         for key, own in runs.items()
     }
     counts = [planned.searches or planned.runs for planned in methods.values()]
@@ -222,6 +225,14 @@ def _of_found(question: Question, runs: Runs, of_score: pd.DataFrame) -> Questio
     step = question.step or (0.0 if summaries else scaling.to_step(rounding_step(scores), scores))
     digits = max(scaling.least_digits, _digits(runs, of_score["deviation"] if summaries else (), scaling))
     return replace(question, unit=unit, methods=methods, units=units, step=step, digits=digits)
+
+
+def _held_up(of_score: pd.DataFrame) -> dict[str, tuple[str, ...]]:
+    """What held methods up by the records that were read, on any of several datasets."""
+    if "held_up" not in of_score:
+        return {}
+    said = of_score.groupby("method")["held_up"].agg(", ".join)
+    return {str(key): tuple(dict.fromkeys(filter(None, text.split(", ")))) for key, text in said.items()}
 
 
 def _digits(runs: Runs, stated: Iterable[float], scaling: Scaling) -> int:

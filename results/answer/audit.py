@@ -49,7 +49,7 @@ class Audit:
 def with_questions(measured: MeasuredExperiment, runs: Sequence[ExportedRun]) -> list[ExportedRun]:
     """Write what an experiment asks and what its methods are, as JSON, into its runs for export."""
     question = question_of(measured)
-    asked = _QUESTION.dump_json(replace(question, methods={}, experiment=None)).decode()
+    asked = _QUESTION.dump_json(replace(question, experiment=None)).decode()
     planned = {key: _PLANNED.dump_json(own).decode() for key, own in question.methods.items()}
     return [
         run._replace(reproduce_question=asked, reproduce_planned=planned[run.record.method])
@@ -160,14 +160,18 @@ def _with_reference(
 
 
 def _question(frame: pd.DataFrame, read: ReadScores, reading: Reading, title: str) -> Question:
-    """What the experiment of an export asks, else all pairs of all that is there."""
+    """What the experiment of an export asks, else all pairs of all that is there.
+
+    A method of the experiment that has no row is asked for too: its searches are missing, and it counts in the
+    correction. Older exports do not name it.
+    """
     cells = frame.drop_duplicates("method").set_index("method")
     asked = cells.loc[cells["question"] != "", "question"]
     if asked.empty:
         return Question(title=title)
     try:
         own = _QUESTION.validate_json(asked.iloc[0])
-        methods = {
+        there = {
             str(key): _PLANNED.validate_json(cell) if cell else _own_method(frame, own, str(key))
             for key, cell in cells["planned"].items()
         }
@@ -175,7 +179,7 @@ def _question(frame: pd.DataFrame, read: ReadScores, reading: Reading, title: st
         raise ScoresError(
             f"{QUESTION} or {PLANNED} is not as `reproduce export runs` wrote it; export again, or leave both out"
         ) from error
-    own = replace(own, methods=methods)
+    own = replace(own, methods={**own.methods, **there})
     own = own.on(read.metric, read.embeddings) if reading.score else own
     own = own if reading.lower_is_better is None else replace(own, lower_is_better=reading.lower_is_better)
     return own if own.compare in ("all", "best", *own.compared) else replace(own, compare="all")

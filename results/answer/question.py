@@ -38,6 +38,7 @@ class AskedMethod:
             that is not known.
         pressed: The ends of ranges that its searches press, such as `loss.alpha 1 (low)`.
         open_ends: Whether better settings can lie beyond them.
+        held_up: What a record that was read says of both.
         older: Whether it has runs that an older version of the evaluation tested than other methods' runs.
     """
 
@@ -51,12 +52,13 @@ class AskedMethod:
     cut_off: str | None = ""
     pressed: str = ""
     open_ends: bool = False
+    held_up: tuple[str, ...] = ()
     older: bool = False
 
     @property
     def extents(self) -> list[str]:
         """What held it up, so that it may be better than it looks: `after 400 steps`, `within the searched ranges`."""
-        return [*filter(None, (self.cut_off, "within the searched ranges" if self.open_ends else ""))]
+        return [*filter(None, (self.cut_off, "within the searched ranges" if self.open_ends else "", *self.held_up))]
 
     @property
     def by_search(self) -> bool:

@@ -78,7 +78,7 @@ def _uncounted(found: Answer) -> Iterator[Finding]:
 def _needed(found: Answer) -> Iterator[Finding]:
     """The searches or runs that would show the open differences, of the pairs with the highest means."""
     pairs = [pair for pair in found.shown_pairs if pair.untested is None]
-    open_ones = [pair for pair in pairs if not (pair.better or pair.size == "within" or pair.means_disagree)]
+    open_ones = [pair for pair in pairs if not (pair.verdict or pair.means_disagree)]
     open_ones = [pair for pair in open_ones if pair.difference]
     if len(open_ones) > NAMED:
         open_ones.sort(key=lambda pair: -abs(pair.difference))

@@ -225,9 +225,11 @@ class Pair:
     def claimed_size(self, claimed: float) -> Literal["compatible", "excluded"] | None:
         """Tell whether the interval of the difference excludes a claimed one.
 
-        None without an interval, and where both means disagree.
+        None without an interval, where both means disagree, and where one of the two was held up: the difference is
+        then about these steps or ranges.
         """
-        if self.half_width is None or self.means_disagree:
+        held_up = self.of_a.planned.extents or self.of_b.planned.extents
+        if self.half_width is None or self.means_disagree or held_up:
             return None
         return "excluded" if abs(self.difference - claimed) > self.half_width else "compatible"
 

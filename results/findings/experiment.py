@@ -123,6 +123,9 @@ def _part_of_the_budget(plan: Plan) -> Iterator[Finding]:
 
 
 def _shown_contrasts(found: Answer, plan: Plan) -> list[Contrast]:
+    """The contrasts of shown methods; none while searches or runs are missing, as no pair is claimed before."""
+    if found.interim:
+        return []
     return [one for one in plan.experiment.contrasts if all(map(found.shows, (*one.a, *one.b)))]
 
 
@@ -273,6 +276,8 @@ def reading_findings(found: ExperimentAnswer) -> Iterator[Finding]:
 
 
 def _verdicts(rows: Mapping[str, float], found: Answer) -> Iterator[str]:
+    if found.interim:
+        return
     within = [pair for pair in found.shown_pairs if pair.a in rows and pair.b in rows]
     if within:
         ahead = [pair for pair in within if pair.ahead]

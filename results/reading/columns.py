@@ -34,8 +34,8 @@ SWEEP, ROW = "sweep", "row name"
 METRICS, VALUES = ("metric", "metric_name", "measure"), ("value", "metric_value", "score", "result")
 """Columns of the metric of a row, and of its value."""
 
-LOWER, SCALE = "reproduce_lower_is_better", "reproduce_scale"
-"""Columns in which records of Every Eval Ever say what their scores are."""
+LOWER, SCALE, HELD_UP = "reproduce_lower_is_better", "reproduce_scale", "reproduce_held_up"
+"""Columns in which records of Every Eval Ever say what their scores are, and what held the method up."""
 
 DONE = {"finished", "complete", "completed", "success", "succeeded", "ok", "done"}
 FAILED = {

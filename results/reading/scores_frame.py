@@ -3,6 +3,7 @@
 import pandas as pd
 
 from results.reading.cells import numbers_of, spelled_alike, texts_of
+from results.reading.columns import HELD_UP
 from results.reading.known import Known
 from results.reading.one_dataset import with_merged_datasets
 from results.reading.scores_table import PLACES, ScoresError, check_filled, split
@@ -32,6 +33,8 @@ def with_places(known: Known) -> tuple[Known, pd.DataFrame]:
     if known.search:
         (places["search"],) = known.keys(known.search)
         check_filled(places, "search", known.search)
+    if HELD_UP in table:
+        places["held_up"] = texts_of(table[HELD_UP])
     places["fold"] = known.keys(known.fold)[0] if known.fold else ""
     if runs := known.keys(known.block) or known.keys(*known.runs, known.fold):
         places["run"] = pd.concat(runs, axis=1).agg(" ".join, axis=1)
@@ -75,7 +78,7 @@ def _summary(known: Known) -> tuple[pd.Series, pd.Series]:
 
 def frame_of(long: pd.DataFrame) -> pd.DataFrame:
     """Return the columns of `ReadScores.frame` alone."""
-    values = [name for name in ("value", "deviation", "n") if name in long]
+    values = [name for name in ("value", "deviation", "n", "held_up") if name in long]
     return long.assign(metric=long["name"], embeddings="")[[*PLACES, "embeddings", "metric", *values]].reset_index(
         drop=True
     )

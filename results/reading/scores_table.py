@@ -136,7 +136,8 @@ class ReadScores:
             `reproduce export runs` writes what an experiment asks: experiment, question, planned. They are empty in
             other tables, as is `search` where none is given. `run` is what rows are paired by, where they are.
             Summaries have the columns deviation and n. Of uncounted ones n is 0, and the deviation can be a standard
-            error (`plus_minus`). Percentages are fractions of 1, others as they are.
+            error (`plus_minus`). Records that say what held a method up have it in `held_up`. Percentages are fractions
+            of 1, others as they are.
         score: The compared score's name in the table; `metric` and `embeddings` as in the frame.
         scale: What its values were taken for.
         scores: Names of all scores.

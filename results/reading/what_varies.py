@@ -11,6 +11,7 @@ import pandas as pd
 from results.reading.cells import MISSING, is_number, is_shared, is_whole, numbered, numbers_of, texts_of
 from results.reading.columns import (
     COUNTERS,
+    HELD_UP,
     LOWER,
     NOTES,
     ROW,
@@ -39,7 +40,7 @@ def with_all_explained(known: Known) -> Known:
         ScoresError: There is one method alone.
     """
     table = known.of_score
-    done = {*known.claimed, known.score, known.values, LOWER, SCALE}
+    done = {*known.claimed, known.score, known.values, LOWER, SCALE, HELD_UP}
     groups = [key.loc[table.index] for key in known.keys(known.method, known.dataset)]
     told = _are_told_apart(known)
     why, open_ones = dict[str, str](), dict[str, pd.Series]()

@@ -13,6 +13,7 @@ from results.answer.answer_question import answer
 from results.answer.question import Question
 from results.findings.experiment import answer_of
 from results.store.experiment_results import MeasuredExperiment
+from tests.support.page_material import searched
 
 TWO_SEARCHES = {"Spread": (16.00, 13.26), "Triplet": (7.58, 11.89), "Proxy-Anchor": (16.83, 14.53)}
 UNEQUAL = {"A": (71.2, 73.9, 72.4, 70.8, 72.0), "B": (68.1, 69.5, 71.0), "C": (73.3, 74.1)}
@@ -187,3 +188,12 @@ def test_how_some_methods_were_tested_names_no_other_method():
     assert f"{pooled} that are alike (trained or computed), times" in how_tested(found)
     assert f"{pooled} of the same kind, times" in how_tested(found.about({"pfml", "proxy_anchor"}))
     assert f"{pooled} that are alike (trained" in how_tested(found.about({"pfml", "within_class_whitening"}))
+
+
+def test_while_searches_are_missing_no_sentence_claims():
+    found = answer_of(searched(a=(30, 31, 32), b=(20, 21, 22), c=(10,)).measured)
+    assert found.claims
+    for about in (found, found.about({"a", "b"})):
+        (only,) = sentences(about)
+        assert only.startswith("Compared in concatenated MAP@R: Interim: A 31.0, B 21.0")
+        assert only.endswith("Nothing is claimed before all searches and runs are there.")

@@ -259,3 +259,12 @@ def test_quoted_values_are_marked():
     assert ("Proxy-ISA, Table 1: proxy_isa > proxy_anchor", "") in signs
     assert ("Proxy-ISA, Table 1: proxy_isa > proxy_gml", "†") in signs
     assert "It quotes " in table.remarks[-1]
+
+
+def test_an_unfinished_experiment_answers_no_claim():
+    finished = of_paper()
+    rows = finished.measured.plan.rows
+    plan = finished.measured.plan.model_copy(update={"rows": {**rows, "not_run": rows["proxy_isa"]}})
+    table = table_of(ISA, replace(finished, answer=answer_of(replace(finished.measured, plan=plan))))
+    said = [words(table, column)[0] for column in ("runs", "size", "claimed size")]
+    assert said == ["cannot tell", "interim", None]

@@ -15,8 +15,12 @@ import pytest
 from jsonschema import Draft7Validator, FormatChecker
 from scipy import stats
 
+from reports.headline import headline
+from reproduce.outputs.evaleval import evaleval_records, table_of_records
 from results.answer.audit import audit
+from results.findings.experiment import answer_of
 from results.reading.scores_table import Reading
+from results.store.experiment_results import MeasuredExperiment
 from tests.support.command_line import refused
 from tests.support.documentation import README, ROOT, between, text_of
 
@@ -168,6 +172,23 @@ def test_records_of_every_eval_ever_are_written_and_read_back(say, tmp_path, opt
         (tmp_path / "records" / str(number) / "a.json").write_text(json.dumps(record, indent=1))
     again = json.loads(say("audit", "records", "--format", "json").out)
     assert again["answers"][0]["pairs"] == found["pairs"]
+
+
+def test_records_of_every_eval_ever_keep_what_held_a_method_up():
+    found = answer_of(MeasuredExperiment.kept("reality_check_glyphs"))
+    records = evaleval_records(found, "glyphs", "reality_check_glyphs", 0)
+    for record in records:
+        Draft7Validator(RECORD, format_checker=FormatChecker()).validate(record)
+    (back,) = audit(table_of_records(records, "records")).answers.values()
+    held_up = {key: own.planned.extents for key, own in found.values.items()}
+    assert {key: own.planned.extents for key, own in back.values.items()} == held_up
+    assert (held_up["recall_at_k"], len(held_up["hist"])) == (["after 400 steps"], 2)
+    assert back.claims == found.claims == set()
+    assert headline(back).startswith("No verdict about methods: only after 400 steps")
+    named, still_open = 3, sum(pair.verdict is None for pair in back.pairs)
+    assert 0 < still_open < len(back.pairs)
+    more = f"{still_open - named} more pairs are open"
+    assert any(more in one.text for one in back.findings), "runs of equal length show no more of one that is held up"
 
 
 @pytest.mark.parametrize(

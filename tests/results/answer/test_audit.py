@@ -1,6 +1,7 @@
 """Scores of anybody's table get the answers of an experiment, and bad tables one line with the row's number."""
 
 import io
+import json
 
 import numpy as np
 import pandas as pd
@@ -115,6 +116,19 @@ def test_exported_runs_of_every_kept_record_get_the_verdicts_of_their_table(name
         assert rows[0] == rows[1]
 
 
+def test_a_method_of_an_exported_experiment_without_rows_is_not_finished():
+    measured, table = exported("pfml_glyphs")
+    gone = table["method"].iloc[0]
+    found, whole = only(audit(table[table["method"] != gone])), answer_of(measured)
+    assert found.question.compared == whole.question.compared, "the family is that of the experiment"
+    assert found.missing == {gone: f"0 of {whole.question.methods[gone].searches} searches"}
+    assert headline(found).startswith("Interim: ")
+    without = [json.dumps({**json.loads(one), "methods": {}}) for one in table["reproduce_question"]]
+    older = only(audit(table.assign(reproduce_question=without).query("method != @gone")))
+    assert not older.interim, "older exports do not name their methods"
+    assert gone not in older.question.methods
+
+
 def test_own_rows_beside_an_export_join_the_experiment_of_their_dataset():
     _, table = exported("pfml_readings")
     rows = table[table["method"] == table["method"].iloc[0]].assign(method="mine")
@@ -166,7 +180,7 @@ def test_own_rows_without_a_search_are_runs_of_one_search_beside_several():
     with pytest.raises(ScoresError, match="--paired: `reproduce export runs` wrote this table"):
         audit(table, Reading(paired="run"))
     assert only(audit(table, Reading(lower_is_better=True))).question.lower_is_better
-    assert list(only(audit(table, Reading(where=(("method", known),)))).values) == [known]
+    assert list(only(audit(table, Reading(where=(("method", known),)))).intervals) == [known]
     lost = table.assign(search=[pd.NA, *table["search"].iloc[1:]])
     with pytest.raises(ScoresError, match="row 0: there is no search in 'search'"):
         audit(lost)

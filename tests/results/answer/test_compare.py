@@ -1,6 +1,7 @@
 """The comparison of methods equals an independent reference, and keeps what must not change."""
 
 import math
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -178,6 +179,8 @@ def test_three_answers_of_a_pair_stand_apart():
     )
     one, other = (MethodValues((mean,), 1, AskedMethod("a", 1, 1)) for mean in (1.0, 0.0))
     assert Pair("a", "b", one, other, half_width=0.5).claimed_size(1.5) == "compatible"
+    held_up = replace(other, planned=replace(other.planned, open_ends=True))
+    assert Pair("a", "b", one, held_up, half_width=0.5).claimed_size(1.5) is None
     turned = asked(table(5, B=(30, 0.001), A=(30.15, 0.001)), margin=0.5).pair("A", "B")
     assert (turned.a, turned.better, turned.direction) == ("A", "A", "a better")
     assert turned.difference == pytest.approx(pair.difference)

@@ -6,6 +6,7 @@ import pytest
 
 from reports.tables.result_table import table_of
 from results.findings.experiment import answer_of, handicaps
+from results.spec.experiment_spec import Contrast
 from results.spec.method import BATCHES, LOSS_LR
 from results.spec.plan import Recipe
 from results.spec.range import Range
@@ -156,3 +157,14 @@ def test_contrasts_of_the_experiments_file_are_answered_in_its_table():
     one = answer_of(searched(settings={**SETTINGS, "contrasts": asked[:1]}, a=high, b=high, c=low, d=low).measured)
     (alone,) = (found.text for found in one.findings if found.text.startswith("Contrast"))
     assert alone.endswith("points, shown (p < 0.001).")
+
+
+def test_while_searches_are_missing_no_contrast_is_shown_and_no_reading_differs():
+    measured = world(by_sum=(30, 31, 32), by_mean=(10, 11, 12), a=(20, 21))
+    asked = Contrast(title="t", a=("by_sum",), b=("by_mean",))
+    settings = measured.plan.experiment.model_copy(update={"contrasts": (asked,)})
+    plan = measured.plan.model_copy(update={"experiment": settings})
+    found = answer_of(replace(measured, plan=plan))
+    assert not [one for one in found.findings if one.text.startswith("Contrast")]
+    (reading,) = [one for one in found.findings if one.text.startswith("The reading of pfml decides 20.0 points")]
+    assert reading.detail == ""
