@@ -163,7 +163,7 @@ def _question(frame: pd.DataFrame, read: ReadScores, reading: Reading, title: st
     """What the experiment of an export asks, else all pairs of all that is there.
 
     A method of the experiment that has no row is asked for too: its searches are missing, and it counts in the
-    correction. Older exports do not name it.
+    correction. Older exports do not name it, and with `--where` only the rows that it takes are asked about.
     """
     cells = frame.drop_duplicates("method").set_index("method")
     asked = cells.loc[cells["question"] != "", "question"]
@@ -179,7 +179,7 @@ def _question(frame: pd.DataFrame, read: ReadScores, reading: Reading, title: st
         raise ScoresError(
             f"{QUESTION} or {PLANNED} is not as `reproduce export runs` wrote it; export again, or leave both out"
         ) from error
-    own = replace(own, methods={**own.methods, **there})
+    own = replace(own, methods=there if reading.where else {**own.methods, **there})
     own = own.on(read.metric, read.embeddings) if reading.score else own
     own = own if reading.lower_is_better is None else replace(own, lower_is_better=reading.lower_is_better)
     return own if own.compare in ("all", "best", *own.compared) else replace(own, compare="all")

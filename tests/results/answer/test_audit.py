@@ -180,7 +180,7 @@ def test_own_rows_without_a_search_are_runs_of_one_search_beside_several():
     with pytest.raises(ScoresError, match="--paired: `reproduce export runs` wrote this table"):
         audit(table, Reading(paired="run"))
     assert only(audit(table, Reading(lower_is_better=True))).question.lower_is_better
-    assert list(only(audit(table, Reading(where=(("method", known),)))).intervals) == [known]
+    assert list(only(audit(table, Reading(where=(("method", known),)))).values) == [known]
     lost = table.assign(search=[pd.NA, *table["search"].iloc[1:]])
     with pytest.raises(ScoresError, match="row 0: there is no search in 'search'"):
         audit(lost)
