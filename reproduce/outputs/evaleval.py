@@ -67,7 +67,8 @@ def _details(found: Answer, key: str) -> dict[str, Any]:
     values = ", ".join(str(short(scaling.in_file(value))) for value in own.failed)
     failed = {f"failed_{found.sample.word}_values": values} if own.failed else {}
     runs = {"runs": str(own.runs)} if found.sample.counted else {}
-    held_up = {"held_up": ", ".join(own.planned.extents)} if own.planned.extents else {}
+    limits = [*own.planned.extents, *(["before all searches and runs are there"] if found.interim else [])]
+    held_up = {"held_up": ", ".join(limits)} if limits else {}
     details["details"] = {"unit": found.sample.word, **runs, **failed, **held_up}
     return details
 

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import optuna
@@ -189,6 +190,15 @@ def test_records_of_every_eval_ever_keep_what_held_a_method_up():
     assert 0 < still_open < len(back.pairs)
     more = f"{still_open - named} more pairs are open"
     assert any(more in one.text for one in back.findings), "runs of equal length show no more of one that is held up"
+
+
+def test_records_of_every_eval_ever_of_an_unfinished_experiment_claim_nothing():
+    whole = MeasuredExperiment.kept("quickstart")
+    found = answer_of(replace(whole, records=[run for run in whole.records if run.method != "untrained"]))
+    assert found.interim
+    (back,) = audit(table_of_records(evaleval_records(found, "glyphs", "quickstart", 0), "records")).answers.values()
+    assert headline(back).startswith("No verdict about methods, but: ")
+    assert "before all searches and runs are there" in headline(back)
 
 
 @pytest.mark.parametrize(
