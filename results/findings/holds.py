@@ -114,7 +114,7 @@ class OtherConditions:
             longer = f"--set reproduction_epochs={4 * epochs}" if experiment.protocol == "mlrc" else ""
             yield Check(condition, self.found, None, None, f"cut off: {', '.join(cut)}", longer)
         elif unknown := [planned.title for planned in behind if planned.cut_off is None]:
-            yield Check(condition, self.found, None, None, f"not recorded of {', '.join(unknown)}")
+            yield Check(condition, self.found, None, None, f"not recorded for {', '.join(unknown)}")
         else:
             yield Check(condition, self.found, None, holds=True, note="no more than a fifth was cut off")
 

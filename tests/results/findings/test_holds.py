@@ -90,7 +90,7 @@ def test_the_line_says_what_holds_what_does_not_and_what_was_not_measured():
 def test_trainings_of_which_nothing_is_recorded_are_not_said_to_have_ended():
     world = in_points(**CLEAR)
     check = checks(answer_of(replace(world.measured, cut_off={})), "a", "c")["trained to the end"]
-    assert (check.holds, check.note) == (None, "not recorded of C")
+    assert (check.holds, check.note) == (None, "not recorded for C")
 
 
 def test_nothing_is_said_of_open_pairs_and_before_all_searches_are_there():

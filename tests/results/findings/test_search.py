@@ -30,6 +30,7 @@ def test_a_training_is_cut_off_if_its_last_validation_is_above_the_one_before():
     assert with_scores(0.1, 0.2).cut_off
     assert not with_scores(0.3, 0.2).cut_off, "the only trained epoch is below the untrained network"
     assert not with_scores(0.1, 0.2, 0.2).cut_off
+    assert not with_scores(None, None).cut_off, "nothing was validated"
     given = some_spec(checkpoint_epoch=2, validation_classes=())
     assert some_result(given).cut_off, "others chose the last epoch"
     assert not some_result(given, best_iteration=100).cut_off
